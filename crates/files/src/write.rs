@@ -1,15 +1,14 @@
 //! Writing a file so that it has its old content or its new one, whatever happens in between.
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     fs::File,
     io::{self, Write},
-    os::fd::{AsFd, BorrowedFd, OwnedFd},
-    sync::atomic::{AtomicU32, Ordering},
+    os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd},
 };
 
 use rustix::{
-    fs::{AtFlags, FileType, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags},
+    fs::{AtFlags, FileType, FlockOperation, Gid, Mode, OFlags, RenameFlags, Stat, Uid, XattrFlags},
     io::Errno,
 };
 
@@ -17,6 +16,8 @@ use rustix::{
 const NEW_FILE: Mode = Mode::from_bits_retain(0o666);
 /// The most bytes of the names, and of one value, of extended attributes that are copied.
 const MAX_ATTRIBUTES: usize = 64 * 1024;
+/// The most files of one directory that are written at once.
+const MAX_TEMPORARY: usize = 1_000;
 
 /// How a file is replaced.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -100,7 +101,7 @@ fn replace(
     old: Option<&OwnedFd>,
     unchanged: impl FnOnce(Option<&Stat>) -> io::Result<()>,
 ) -> io::Result<WriteOutcome> {
-    let new = Temporary::create(directory, name)?;
+    let new = Temporary::create(directory)?;
     let mut file = &new.file;
     file.write_all(content)?;
     let stat = old.map(rustix::fs::fstat).transpose()?;
@@ -148,49 +149,114 @@ fn copy_extended_attributes(old: BorrowedFd<'_>, new: BorrowedFd<'_>) {
     }
 }
 
-/// A file that is removed unless it takes the place of another.
+/// A file that is gone unless it takes the place of another.
+///
+/// It has no name while it is written, where the file system can do that, so that a process that is killed leaves nothing. A
+/// name that it needs, for a moment or from the beginning, is one of few, and it is locked as long as it has that: whatever has
+/// such a name and is not locked was left by a process that was killed, and makes room.
 struct Temporary<'a> {
     directory: BorrowedFd<'a>,
-    name: OsString,
     file: File,
-    is_renamed: bool,
+    /// Where it has a name that must not stay.
+    name: Option<String>,
 }
 
 impl<'a> Temporary<'a> {
-    fn create(directory: BorrowedFd<'a>, target: &OsStr) -> io::Result<Self> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        loop {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            // Short, so that it fits where the name of the file does.
-            let _ = target;
-            let name = OsString::from(format!(".toolbay-{}-{number}.tmp", std::process::id()));
-            match rustix::fs::openat(directory, &name, flags, NEW_FILE) {
-                Ok(file) => return Ok(Self { directory, name, file: file.into(), is_renamed: false }),
-                Err(Errno::EXIST) => {} // left by a program that was killed and had the same number
-                Err(errno) => return Err(errno.into()),
+    fn create(directory: BorrowedFd<'a>) -> io::Result<Self> {
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        match rustix::fs::openat(directory, ".", flags, NEW_FILE) {
+            Ok(file) => {
+                lock(&file);
+                Ok(Self { directory, file: file.into(), name: None })
             }
+            // Not every file system knows files without a name.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Self::create_named(directory),
+            Err(errno) => Err(errno.into()),
         }
+    }
+
+    fn create_named(directory: BorrowedFd<'a>) -> io::Result<Self> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let (file, name) = with_free_name(directory, |name| {
+            let file = rustix::fs::openat(directory, name, flags, NEW_FILE)?;
+            // Until it is locked, another process may take it for one that was left.
+            if lock(&file) && is_named(directory, name, &file) { Ok(file) } else { Err(Errno::EXIST) }
+        })?;
+        Ok(Self { directory, file: file.into(), name: Some(name) })
     }
 
     /// Puts the file in its place. Where there was none, one that was created meanwhile is not replaced.
     fn rename(mut self, name: &OsStr, replaces: bool) -> io::Result<()> {
-        if replaces {
-            rustix::fs::renameat(self.directory, &self.name, self.directory, name)?;
-        } else {
-            rename_new(self.directory, &self.name, name)?;
+        match (&self.name, replaces) {
+            (Some(own), true) => rustix::fs::renameat(self.directory, own, self.directory, name)?,
+            (Some(own), false) => rename_new(self.directory, OsStr::new(own), name)?,
+            (None, true) => {
+                // A link replaces nothing, a rename does.
+                let (_, own) = with_free_name(self.directory, |own| self.link(OsStr::new(own)))?;
+                let renamed = rustix::fs::renameat(self.directory, &own, self.directory, name);
+                self.name = Some(own);
+                renamed?;
+            }
+            (None, false) => self.link(name)?,
         }
-        self.is_renamed = true;
+        self.name = None;
         Ok(())
+    }
+
+    /// Gives a file without a name one, unless there is something of that name.
+    fn link(&self, name: &OsStr) -> Result<(), Errno> {
+        let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+        rustix::fs::linkat(rustix::fs::CWD, own, self.directory, name, AtFlags::SYMLINK_FOLLOW)
     }
 }
 
 impl Drop for Temporary<'_> {
     fn drop(&mut self) {
-        if !self.is_renamed {
-            let _ = rustix::fs::unlinkat(self.directory, &self.name, AtFlags::empty());
+        if let Some(name) = &self.name {
+            let _ = rustix::fs::unlinkat(self.directory, name, AtFlags::empty());
         }
     }
+}
+
+/// Calls `take` with names of temporary files until one is free.
+fn with_free_name<T>(
+    directory: BorrowedFd<'_>,
+    mut take: impl FnMut(&str) -> Result<T, Errno>,
+) -> io::Result<(T, String)> {
+    for number in 0..MAX_TEMPORARY {
+        let name = format!(".toolbay-{number}.tmp");
+        let mut taken = take(&name);
+        if matches!(taken, Err(Errno::EXIST)) && remove_left(directory, &name) {
+            taken = take(&name);
+        }
+        match taken {
+            Ok(taken) => return Ok((taken, name)),
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Err(io::Error::other("too many files are being written in this directory"))
+}
+
+/// Removes a temporary file that a killed process has left.
+fn remove_left(directory: BorrowedFd<'_>, name: &str) -> bool {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let Ok(file) = rustix::fs::openat(directory, name, flags, Mode::empty()) else { return false };
+    // Only the process that has the lock changes what the name stands for.
+    lock(&file)
+        && is_named(directory, name, &file)
+        && rustix::fs::unlinkat(directory, name, AtFlags::empty()).is_ok()
+}
+
+/// Locks a file, unless another process has. A file system without locks is no reason to write nothing.
+fn lock(file: &OwnedFd) -> bool {
+    rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK)
+}
+
+/// Whether a name still stands for a file.
+fn is_named(directory: BorrowedFd<'_>, name: &str, file: &OwnedFd) -> bool {
+    let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
+    matches!((named, rustix::fs::fstat(file)), (Ok(named), Ok(file)) if (named.st_dev, named.st_ino) == (file.st_dev, file.st_ino))
 }
 
 /// Renames a file unless there is one of the new name.
@@ -222,7 +288,7 @@ mod tests {
         write_file(opened.as_fd(), OsStr::new(name), content.as_bytes(), mode, |_| Ok(()))
     }
 
-    fn names(directory: &tempfile::TempDir) -> Vec<OsString> {
+    fn names(directory: &tempfile::TempDir) -> Vec<std::ffi::OsString> {
         let mut names: Vec<_> =
             fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         names.sort();
@@ -277,6 +343,32 @@ mod tests {
         write_file(opened.as_fd(), OsStr::new("b"), b"ours", WriteMode::Atomic, appear).unwrap_err();
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
         assert_eq!(names(&directory), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_a_killed_process_left_makes_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let opened = File::open(directory.path()).unwrap();
+        write(&directory, "file", "old", WriteMode::Atomic).unwrap();
+        for name in [".toolbay-0.tmp", ".toolbay-1.tmp"] {
+            fs::write(directory.path().join(name), "left").unwrap();
+        }
+        // The first is being written by another process, so only the second is in nobody's use.
+        let used = File::open(directory.path().join(".toolbay-0.tmp")).unwrap();
+        rustix::fs::flock(&used, FlockOperation::NonBlockingLockExclusive).unwrap();
+        write(&directory, "file", "new", WriteMode::Atomic).unwrap();
+        assert_eq!(fs::read_to_string(directory.path().join("file")).unwrap(), "new");
+        assert_eq!(names(&directory), [".toolbay-0.tmp", "file"]);
+        // Where files cannot be without a name, they have one from the beginning.
+        drop(used);
+        let named = Temporary::create_named(opened.as_fd()).unwrap();
+        assert_eq!(names(&directory), [".toolbay-0.tmp", "file"]);
+        assert_eq!(fs::read(directory.path().join(".toolbay-0.tmp")).unwrap(), b"");
+        let other = Temporary::create_named(opened.as_fd()).unwrap();
+        assert_eq!(names(&directory), [".toolbay-0.tmp", ".toolbay-1.tmp", "file"]);
+        named.rename(OsStr::new("file"), true).unwrap();
+        assert!(other.rename(OsStr::new("file"), false).is_err());
+        assert_eq!(names(&directory), ["file"]);
     }
 
     #[test]
