@@ -6,6 +6,7 @@
 #![expect(clippy::print_stdout, reason = "the tables are the output")]
 #![expect(clippy::disallowed_methods, reason = "starts what it measures, and ends it")]
 
+mod builtins;
 mod cold;
 mod faults;
 mod measure;
@@ -41,7 +42,8 @@ targets: direct-http direct-stdio forward toolbay toolbay-stdio toolbay-shared h
        cargo xtask bench revisions [--quick] [--rounds N]
        cargo xtask bench cold
        cargo xtask bench faults [--debug] [--only F1,…]
-       cargo xtask bench search [PART]...";
+       cargo xtask bench search [PART]...
+       cargo xtask bench builtins [--no-build]";
 
 /// What was typed.
 struct Options {
@@ -75,6 +77,7 @@ pub fn run(args: &[String]) -> anyhow::Result<()> {
         Some((what, rest)) if what == "revisions" => revisions::run(&Options::parse(rest)?),
         Some((what, rest)) if what == "faults" => faults::run(rest),
         Some((what, [])) if what == "cold" => cold::run(),
+        Some((what, rest)) if what == "builtins" => builtins::run(rest),
         Some((what, rest)) if what == "search" => search::run(rest),
         _ => bail!("{USAGE}"),
     }
