@@ -1,20 +1,54 @@
 //! What the servers for files share.
 
-use std::io::{self, Read};
+pub(crate) mod agent;
+pub(crate) mod lines;
+pub(crate) mod walk;
+
+use std::{
+    borrow::Cow,
+    io::{self, Read},
+    path::PathBuf,
+};
 
 use rustix::fs::Stat;
 use sha2::{Digest, Sha256};
-use toolbay_files::{AccessError, AllowedDirectories, Found, Place, Stamp, Text, WriteMode};
-use toolbay_server::ToolError;
+use toolbay_files::{
+    AccessError, AllowedDirectories, DecodeError, Found, Place, Protection, Secrets, Stamp, Text, WriteMode,
+};
+use toolbay_server::{Root, ToolContext, ToolError, ToolResult};
 
 /// The largest file that is edited.
-const MAX_EDITED: u64 = 16 * 1024 * 1024;
+pub(crate) const MAX_EDITED: u64 = 16 * 1024 * 1024;
+
+/// What the roots of a client, the directories that its user works on, mean for the directories of a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ClientRoots {
+    /// Only those parts of the directories that are in a root can be used. Roots never add a directory.
+    #[default]
+    Narrow,
+    /// They mean nothing.
+    Ignore,
+    /// As `Narrow`, but they are the directories where none is configured.
+    Provide,
+}
+
+/// What a server may do with files.
+#[derive(Debug)]
+pub(crate) struct FileAccess {
+    pub(crate) directories: Vec<PathBuf>,
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) secrets: Secrets,
+    pub(crate) protection: Protection,
+    pub(crate) write_mode: WriteMode,
+    pub(crate) client_roots: ClientRoots,
+}
 
 /// The files that a server may read and change.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Files {
     pub(crate) allowed: AllowedDirectories,
     pub(crate) write_mode: WriteMode,
+    pub(crate) client_roots: ClientRoots,
 }
 
 /// A text file, and what is needed to write it again.
@@ -27,49 +61,166 @@ pub(crate) struct Opened {
     seen: Stamp,
 }
 
+/// What must be where a file is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Expected {
+    Anything,
+    Nothing,
+    /// The file as it was read.
+    Unchanged(Stamp),
+}
+
+/// Why a file is not opened for a change.
+#[derive(Debug)]
+pub(crate) enum OpenError {
+    Access(AccessError),
+    TooLarge { size: u64 },
+    NotText(DecodeError),
+}
+
+impl ClientRoots {
+    /// Returns the directories that the client of a call may use.
+    pub(crate) fn apply<'a>(
+        self,
+        allowed: &'a AllowedDirectories,
+        context: &ToolContext,
+    ) -> Result<Cow<'a, AllowedDirectories>, ToolError> {
+        let paths: Vec<PathBuf> = context.roots().unwrap_or_default().iter().filter_map(Root::path).collect();
+        if self == Self::Ignore || (paths.is_empty() && !allowed.is_empty()) {
+            return Ok(Cow::Borrowed(allowed));
+        }
+        if !allowed.is_empty() {
+            let narrowed = allowed.narrow(&paths);
+            if narrowed.is_empty() {
+                return Err(ToolError::failed(
+                    "Access denied - none of the roots of the client is in an allowed directory; set `client_roots = \"ignore\"` \
+                     to use the directories in spite of them",
+                ));
+            }
+            return Ok(Cow::Owned(narrowed));
+        }
+        let (provided, _) = if self == Self::Provide { allowed.reopen(paths) } else { allowed.reopen([]) };
+        if provided.is_empty() {
+            return Err(ToolError::failed(
+                "Access denied - there are no allowed directories: none is configured, and the client has no roots that \
+                 can be used",
+            ));
+        }
+        Ok(Cow::Owned(provided))
+    }
+}
+
+/// Makes a handler work on what the client of a call may use.
+pub(crate) fn for_client<A>(
+    handler: fn(&Files, A, &ToolContext) -> ToolResult,
+) -> impl Fn(&Files, A, &ToolContext) -> ToolResult + Send + Sync {
+    move |files, arguments, context| handler(&*files.of_client(context)?, arguments, context)
+}
+
 impl Files {
-    /// Opens a text file for a change.
-    pub(crate) fn open_text(&self, path: &str, encoding: Option<&str>) -> Result<Opened, ToolError> {
-        let found = self.allowed.find(path).map_err(|error| failed("open", error))?;
-        let place = self.allowed.place(path).map_err(|error| failed("open", error))?;
-        let bytes = read_bytes(&found, MAX_EDITED, "it is too large to be edited")?;
-        let text = match encoding {
-            Some(label) => Text::decode_named(&bytes, label),
-            None => Text::decode(&bytes),
-        };
-        let text = text.map_err(|error| {
-            ToolError::failed(format!("{}: {error}, so it is not edited", found.path().display()))
-        })?;
+    /// Opens the directories. Those that cannot be opened are returned with the reason.
+    pub(crate) fn open(access: FileAccess) -> (Self, Vec<(PathBuf, io::Error)>) {
+        let (allowed, skipped) = AllowedDirectories::open(access.directories);
+        let allowed = allowed.home(access.home).secrets(access.secrets).protection(access.protection);
+        (Self { allowed, write_mode: access.write_mode, client_roots: access.client_roots }, skipped)
+    }
+
+    /// Returns what the client of a call may use.
+    pub(crate) fn of_client(&self, context: &ToolContext) -> Result<Cow<'_, Self>, ToolError> {
+        Ok(match self.client_roots.apply(&self.allowed, context)? {
+            Cow::Borrowed(_) => Cow::Borrowed(self),
+            Cow::Owned(allowed) => Cow::Owned(Self { allowed, ..self.clone() }),
+        })
+    }
+
+    /// Opens a text file for a change. The encoding is detected, unless it is named.
+    pub(crate) fn open_text(&self, path: &str, encoding: Option<&str>) -> Result<Opened, OpenError> {
+        let found = self.allowed.find(path)?;
+        let place = self.allowed.place(path)?;
+        let size = size(&found);
+        if size > MAX_EDITED {
+            return Err(OpenError::TooLarge { size });
+        }
+        let bytes = read_at_most(&found, MAX_EDITED)?;
+        let text = decode(&bytes, encoding).map_err(OpenError::NotText)?;
         Ok(Opened { seen: Stamp::of(found.stat()), found, place, bytes, text })
     }
 
     /// Writes a file that was opened and changed, unless another program has changed it meanwhile.
     pub(crate) fn save(&self, opened: &Opened) -> Result<Vec<u8>, ToolError> {
         let content = opened.text.encode().map_err(|error| ToolError::failed(error.to_string()))?;
-        self.write(&opened.place, &content, Some(opened.seen))?;
+        self.write(&opened.place, &content, Expected::Unchanged(opened.seen))?;
         Ok(content)
     }
 
-    /// Writes a file; only if it is still as it was `seen`, if that is given.
-    pub(crate) fn write(&self, place: &Place, content: &[u8], seen: Option<Stamp>) -> Result<(), ToolError> {
-        let unchanged = |now: Option<&Stat>| seen.map_or(Ok(()), |seen| check_unchanged(seen, now));
-        place.write(content, self.write_mode, unchanged).map(drop).map_err(|error| failed("open", error))
+    /// Writes a file, if what is there is as expected.
+    pub(crate) fn write(&self, place: &Place, content: &[u8], expected: Expected) -> Result<(), ToolError> {
+        place
+            .write(content, self.write_mode, |now| expected.check(now))
+            .map(drop)
+            .map_err(|error| failed("open", error))
+    }
+}
+
+impl Expected {
+    fn check(self, now: Option<&Stat>) -> io::Result<()> {
+        let is_expected = match self {
+            Self::Anything => true,
+            Self::Nothing => now.is_none(),
+            Self::Unchanged(seen) => now.is_some_and(|now| Stamp::of(now) == seen),
+        };
+        if is_expected {
+            return Ok(());
+        }
+        Err(io::Error::other("the file was changed by another program meanwhile; read it again"))
+    }
+}
+
+impl From<AccessError> for OpenError {
+    fn from(error: AccessError) -> Self {
+        Self::Access(error)
+    }
+}
+
+impl OpenError {
+    /// The error for a model.
+    pub(crate) fn describe(self, path: &str) -> ToolError {
+        match self {
+            Self::Access(error) => failed("open", error),
+            Self::TooLarge { size } => ToolError::failed(format!(
+                "{path} has {size} bytes; only files of at most {MAX_EDITED} bytes are edited"
+            )),
+            Self::NotText(error) => ToolError::failed(format!("{path}: {error}, so it is not edited")),
+        }
+    }
+}
+
+/// Decodes a text whose encoding is detected, unless it is named.
+pub(crate) fn decode(bytes: &[u8], encoding: Option<&str>) -> Result<Text, DecodeError> {
+    match encoding {
+        Some(label) => Text::decode_named(bytes, label),
+        None => Text::decode(bytes),
     }
 }
 
 /// Reads all bytes of a file that is not longer than `limit`.
 pub(crate) fn read_bytes(found: &Found, limit: u64, hint: &str) -> Result<Vec<u8>, ToolError> {
-    let file = found.open_file().map_err(|error| failed("open", error))?;
     let size = size(found);
-    if size > limit {
+    if size > limit && found.is_file() {
         let path = found.path().display();
         return Err(ToolError::failed(format!(
             "{path} has {size} bytes; at most {limit} are read at once: {hint}"
         )));
     }
-    let mut bytes = Vec::with_capacity(size.try_into().unwrap_or_default());
-    // One that grows meanwhile is read as far as it was.
-    file.take(limit).read_to_end(&mut bytes).map_err(|error| unreadable(found, &error))?;
+    read_at_most(found, limit).map_err(|error| failed("open", error))
+}
+
+/// Reads a file. One that grows meanwhile is read as far as `limit`.
+fn read_at_most(found: &Found, limit: u64) -> Result<Vec<u8>, AccessError> {
+    let file = found.open_file()?;
+    let mut bytes = Vec::with_capacity(size(found).min(limit).try_into().unwrap_or_default());
+    let read = file.take(limit).read_to_end(&mut bytes);
+    read.map_err(|source| AccessError::Io { path: found.path().to_owned(), source })?;
     Ok(bytes)
 }
 
@@ -93,16 +244,19 @@ pub(crate) fn check_hash(expected: Option<&str>, content: &[u8]) -> Result<(), T
     Err(ToolError::failed(format!("the file has changed: its hash is {actual}; read it again")))
 }
 
+/// The SHA-256 of some bytes, in hexadecimal.
 pub(crate) fn hash(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(&Sha256::digest(content))
 }
 
-/// Refuses to replace a file that is another one now than when it was read.
-fn check_unchanged(seen: Stamp, now: Option<&Stat>) -> io::Result<()> {
-    if now.is_some_and(|now| Stamp::of(now) == seen) {
-        return Ok(());
-    }
-    Err(io::Error::other("the file was changed by another program meanwhile; read it again"))
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The directory of a path, as the caller wrote it.
+pub(crate) fn parent(path: &str) -> Option<&str> {
+    let (parent, _) = path.trim_end_matches('/').rsplit_once('/')?;
+    (!parent.is_empty()).then_some(parent)
 }
 
 /// An error as Node words it, which is what models know.

@@ -80,7 +80,6 @@ pub fn grep(
 ///
 /// # Errors
 /// If the pattern or the path cannot be used, or the call is canceled.
-#[expect(dead_code, reason = "the toolset `agent` of the server `filesystem` uses it")]
 pub(crate) fn agent_grep(
     allowed: &AllowedDirectories,
     pattern: &str,

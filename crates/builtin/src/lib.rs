@@ -18,6 +18,8 @@ pub mod shell;
 pub mod text_editor;
 pub mod time;
 
+pub use files::ClientRoots;
+
 /// The example in docs/builtin.md is a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/builtin.md")]

@@ -17,7 +17,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{RelPath, Secrets, WriteMode, WriteOutcome, beneath, is_protected, write_file};
+use crate::{RelPath, Secrets, WriteMode, WriteOutcome, beneath, is_protected, write::copy_file, write_file};
 
 /// How often a path is resolved anew because a link in it changed meanwhile.
 const ATTEMPTS: usize = 8;
@@ -40,6 +40,8 @@ struct Root {
     /// Without links.
     real: PathBuf,
     directory: OwnedFd,
+    /// Where it is below the directory that it was narrowed from. What is protected or secret is so by its whole path.
+    inside: RelPath,
 }
 
 /// Whether files that configure programs may be changed.
@@ -199,23 +201,33 @@ impl AllowedDirectories {
         self.roots.iter().map(|root| root.named.as_path())
     }
 
+    /// The same rules for other directories, with those that cannot be opened and the reason.
+    pub fn reopen(&self, paths: impl IntoIterator<Item = PathBuf>) -> (Self, Vec<(PathBuf, io::Error)>) {
+        let (opened, skipped) = Self::open(paths);
+        (Self { roots: opened.roots, ..self.clone() }, skipped)
+    }
+
     /// Only those parts of the directories that are in one of `others`, as the roots of a client narrow them.
     pub fn narrow(&self, others: &[PathBuf]) -> Self {
         let mut roots: Vec<Arc<Root>> = Vec::new();
-        for other in others.iter().filter_map(|other| fs::canonicalize(other).ok()) {
+        for (other, real) in others.iter().filter_map(|other| Some((other, fs::canonicalize(other).ok()?))) {
             for root in &self.roots {
-                if root.real.starts_with(&other) {
+                if root.real.starts_with(&real) {
                     roots.push(root.clone());
-                } else if other.starts_with(&root.real)
-                    && let Ok(narrower) = Root::open(&other)
-                {
-                    roots.push(Arc::new(narrower));
+                } else if let Ok(inside) = real.strip_prefix(&root.real) {
+                    // One that is replaced by a link meanwhile is not opened.
+                    roots.extend(root.narrow(other, inside).ok().map(Arc::new));
                 }
             }
         }
         roots.sort_by(|a, b| a.real.cmp(&b.real));
         roots.dedup_by(|a, b| a.real == b.real);
         Self { roots, ..self.clone() }
+    }
+
+    /// Whether there is no directory at all.
+    pub fn is_empty(&self) -> bool {
+        self.roots.is_empty()
     }
 
     /// Finds something that exists.
@@ -253,12 +265,41 @@ impl AllowedDirectories {
     pub fn enter(&self, directory: &Found, name: &OsStr) -> Result<Found, AccessError> {
         let path = directory.path.join(name);
         let real = directory.real.join(name.as_bytes());
-        self.check_secret(&path, &real)?;
+        self.check_secret(&path, &directory.root.whole(&real))?;
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let opened = rustix::fs::openat(&directory.handle, name, flags, Mode::empty());
         let handle = opened.map_err(|errno| failed(path.clone(), errno.into()))?;
         let stat = rustix::fs::fstat(&handle).map_err(|errno| failed(path.clone(), errno.into()))?;
         Ok(Found { path, root: directory.root.clone(), real, handle, stat })
+    }
+
+    /// Lists a directory, sorted by name, without what holds secrets.
+    ///
+    /// # Errors
+    /// As [`Found::open_directory`].
+    pub fn entries(&self, listed: &Found) -> Result<Vec<DirectoryEntry>, AccessError> {
+        let directory = listed.open_directory()?;
+        let failed = |errno: Errno| failed(listed.path.clone(), errno.into());
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&directory).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let file_type = match entry.file_type() {
+                // Some file systems do not tell.
+                FileType::Unknown => rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
+                known => known,
+            };
+            let real = listed.root.whole(&listed.real.join(name.as_bytes()));
+            if !self.secrets.hide_found(real.as_bytes(), file_type == FileType::Directory) {
+                entries.push(DirectoryEntry { name: name.to_owned(), file_type });
+            }
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
     }
 
     /// Creates a directory and those above it, as far as they do not exist.
@@ -268,7 +309,7 @@ impl AllowedDirectories {
     pub fn create_directories(&self, path: &str) -> Result<(), AccessError> {
         let path = self.absolute(path)?;
         let (root, relative) = self.root_of(&path)?;
-        self.check_change(&path, &relative)?;
+        self.check_change(&path, &root.whole(&relative))?;
         let mut missing = Vec::new();
         let mut above = path.as_path();
         let mut directory = loop {
@@ -294,7 +335,7 @@ impl AllowedDirectories {
     }
 
     /// A path as an absolute one without `.` and `..`. One that is relative is in the first directory that has it, else in the
-    /// first.
+    /// first that has its parent, else in the first.
     fn absolute(&self, text: &str) -> Result<PathBuf, AccessError> {
         if text.contains('\0') {
             return Err(AccessError::Nul);
@@ -315,8 +356,12 @@ impl AllowedDirectories {
             return Ok(normalize(&path));
         }
         let candidates = || self.roots.iter().map(|root| normalize(&root.named.join(&path)));
-        let existing = candidates().find(|path| self.find_absolute(path.clone()).is_ok());
-        existing.or_else(|| candidates().next()).ok_or_else(|| self.outside(path))
+        let exists = |path: &Path| self.find_absolute(path.to_owned()).is_ok();
+        candidates()
+            .find(|path| exists(path))
+            .or_else(|| candidates().find(|path| path.parent().is_some_and(exists)))
+            .or_else(|| candidates().next())
+            .ok_or_else(|| self.outside(path))
     }
 
     fn outside(&self, path: PathBuf) -> AccessError {
@@ -343,7 +388,7 @@ impl AllowedDirectories {
 
     fn find_absolute(&self, path: PathBuf) -> Result<Found, AccessError> {
         let (root, relative) = self.root_of(&path)?;
-        self.check_secret(&path, &relative)?;
+        self.check_secret(&path, &root.whole(&relative))?;
         for _ in 0..ATTEMPTS {
             match beneath::open(
                 root.directory.as_fd(),
@@ -384,13 +429,13 @@ impl AllowedDirectories {
         let relative =
             real.strip_prefix(&top).ok().map(|rest| RelPath::from_bytes(rest.as_os_str().as_bytes()));
         let Some(Ok(real)) = relative else { return Err(AccessError::Missing { path }) };
-        self.check_secret(&path, &real)?;
+        self.check_secret(&path, &root.whole(&real))?;
         Ok(Found { path, root, real, handle, stat })
     }
 
     fn place_absolute(&self, path: PathBuf) -> Result<Place, AccessError> {
-        let (_, relative) = self.root_of(&path)?;
-        self.check_change(&path, &relative)?;
+        let (root, relative) = self.root_of(&path)?;
+        self.check_change(&path, &root.whole(&relative))?;
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(AccessError::NotAFile { path });
         };
@@ -402,20 +447,20 @@ impl AllowedDirectories {
             found => found?,
         };
         let real = found.real.join(name.as_bytes());
-        self.check_change(&path, &real)?;
+        self.check_change(&path, &found.root.whole(&real))?;
         Ok(Place { directory: found.open_directory()?, name: name.to_owned(), path })
     }
 
-    fn check_secret(&self, path: &Path, relative: &RelPath) -> Result<(), AccessError> {
-        if self.secrets.hide_file(relative) {
+    fn check_secret(&self, path: &Path, whole: &RelPath) -> Result<(), AccessError> {
+        if self.secrets.hide_file(whole) {
             return Err(AccessError::Secret { path: path.to_owned() });
         }
         Ok(())
     }
 
-    fn check_change(&self, path: &Path, relative: &RelPath) -> Result<(), AccessError> {
-        self.check_secret(path, relative)?;
-        if self.protection == Protection::Protect && is_protected(relative.as_path()) {
+    fn check_change(&self, path: &Path, whole: &RelPath) -> Result<(), AccessError> {
+        self.check_secret(path, whole)?;
+        if self.protection == Protection::Protect && is_protected(whole.as_path()) {
             return Err(AccessError::Protected { path: path.to_owned() });
         }
         Ok(())
@@ -427,7 +472,25 @@ impl Root {
         let real = fs::canonicalize(path)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(&real, flags, Mode::empty())?;
-        Ok(Self { named: normalize(&std::path::absolute(path)?), real, directory })
+        Ok(Self { named: normalize(&std::path::absolute(path)?), real, directory, inside: RelPath::root() })
+    }
+
+    /// Opens a directory in this one, whose path here has no links.
+    fn narrow(&self, named: &Path, inside: &Path) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        let directory = beneath::open(self.directory.as_fd(), inside, flags, beneath::Links::Refuse)?;
+        let below = RelPath::from_bytes(inside.as_os_str().as_bytes()).map_err(io::Error::other)?;
+        Ok(Self {
+            named: normalize(&std::path::absolute(named)?),
+            real: self.real.join(inside),
+            directory,
+            inside: self.whole(&below),
+        })
+    }
+
+    /// A path in this directory, from the directory that was configured.
+    fn whole(&self, path: &RelPath) -> RelPath {
+        if path.is_root() { self.inside.clone() } else { self.inside.join(path.as_bytes()) }
     }
 }
 
@@ -490,10 +553,9 @@ impl Found {
         is_told.then(|| (told.stx_btime.tv_sec, told.stx_btime.tv_nsec.into()))
     }
 
-    /// The size of something in a directory, following a link if it stays in the allowed directories; 0 if it is unknown.
-    pub fn size_of(&self, entry: &DirectoryEntry) -> u64 {
-        let stat = rustix::fs::statat(&self.handle, &entry.name, AtFlags::SYMLINK_NOFOLLOW);
-        stat.ok().and_then(|stat| u64::try_from(stat.st_size).ok()).unwrap_or_default()
+    /// The state of something in a directory, which may be gone meanwhile. A link is not followed.
+    pub fn stat_of(&self, entry: &DirectoryEntry) -> Option<Stat> {
+        rustix::fs::statat(&self.handle, &entry.name, AtFlags::SYMLINK_NOFOLLOW).ok()
     }
 
     /// Reads at most `limit` bytes of a regular file in a directory.
@@ -510,32 +572,6 @@ impl Found {
         let mut content = Vec::new();
         File::from(file).take(limit as u64).read_to_end(&mut content)?;
         Ok(content)
-    }
-
-    /// What is in a directory, sorted by name.
-    ///
-    /// # Errors
-    /// As [`Found::open_directory`].
-    pub fn entries(&self) -> Result<Vec<DirectoryEntry>, AccessError> {
-        let directory = self.open_directory()?;
-        let failed = |errno: Errno| failed(self.path.clone(), errno.into());
-        let mut entries = Vec::new();
-        for entry in Dir::read_from(&directory).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            let name = OsStr::from_bytes(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
-            let file_type = match entry.file_type() {
-                // Some file systems do not tell.
-                FileType::Unknown => rustix::fs::statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW)
-                    .map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode)),
-                known => known,
-            };
-            entries.push(DirectoryEntry { name: name.to_owned(), file_type });
-        }
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(entries)
     }
 }
 
@@ -561,6 +597,15 @@ impl Place {
             io::ErrorKind::InvalidInput => AccessError::NotAFile { path: self.path.clone() },
             _ => failed(self.path.clone(), error),
         })
+    }
+
+    /// Copies a regular file to this place, where nothing may be: its content, permissions and extended attributes.
+    ///
+    /// # Errors
+    /// If there is something here, if it is not a regular file, or if the system refuses.
+    pub fn copy_from(&self, source: &Found) -> Result<u64, AccessError> {
+        let file = source.open_file()?;
+        copy_file(&file, self.directory.as_fd(), &self.name).map_err(|error| failed(self.path.clone(), error))
     }
 
     /// Moves what is here to another place, where nothing may be.

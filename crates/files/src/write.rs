@@ -68,6 +68,26 @@ pub fn write_file(
     }
 }
 
+/// Copies a file into an open directory, where there must be none of that name: content, permissions and extended attributes.
+///
+/// # Errors
+/// If there is something of that name, or if the system refuses.
+pub(crate) fn copy_file(source: &File, directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<u64> {
+    if rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+        return Err(Errno::EXIST.into());
+    }
+    let new = Temporary::create(directory)?;
+    let copied = io::copy(&mut &*source, &mut &new.file)?;
+    let stat = rustix::fs::fstat(source)?;
+    copy_extended_attributes(source.as_fd(), new.file.as_fd());
+    // A copy belongs to the one who makes it, so it runs as no other user.
+    rustix::fs::fchmod(&new.file, Mode::from_raw_mode(stat.st_mode & 0o777))?;
+    new.file.sync_all()?;
+    new.rename(name, false)?;
+    rustix::fs::fsync(directory)?;
+    Ok(copied)
+}
+
 /// Opens the file that is there, without waiting for a FIFO and without waking a device.
 fn open_old(directory: BorrowedFd<'_>, name: &OsStr, mode: WriteMode) -> io::Result<Option<OwnedFd>> {
     let stat = match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {

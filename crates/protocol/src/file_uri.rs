@@ -1,6 +1,10 @@
 //! `file` URIs, as clients name their roots.
 
-use std::{ffi::OsString, os::unix::ffi::OsStringExt, path::PathBuf};
+use std::{
+    ffi::OsString,
+    os::unix::ffi::{OsStrExt, OsStringExt},
+    path::{Path, PathBuf},
+};
 
 /// Returns the path that a `file` URI means on this machine.
 pub fn path(uri: &str) -> Option<PathBuf> {
@@ -22,9 +26,21 @@ pub fn path(uri: &str) -> Option<PathBuf> {
     is_path.then(|| PathBuf::from(OsString::from_vec(bytes)))
 }
 
+/// Returns the `file` URI of an absolute path.
+pub fn of(path: &Path) -> String {
+    let mut uri = "file://".to_owned();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => uri.push(char::from(*byte)),
+            byte if b"/-._~!$&'()*+,;=:@".contains(byte) => uri.push(char::from(*byte)),
+            byte => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
+}
+
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
 
     use super::*;
 
@@ -42,5 +58,11 @@ mod tests {
         ] {
             assert_eq!(path(uri).as_deref(), expected.map(Path::new), "{uri}");
         }
+    }
+    #[test]
+    fn paths_are_uris_and_back() {
+        let odd = Path::new("/home/ada/a b/100%/é#?.txt");
+        assert_eq!(of(odd), "file:///home/ada/a%20b/100%25/%C3%A9%23%3F.txt");
+        assert_eq!(path(&of(odd)).as_deref(), Some(odd));
     }
 }

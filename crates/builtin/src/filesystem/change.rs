@@ -9,7 +9,7 @@ use toolbay_files::{AccessError, Stamp, Text, TextEncoding};
 use toolbay_server::{ToolContext, ToolError, ToolResult};
 
 use super::text;
-use crate::files::{Files, check_hash, failed, read_bytes};
+use crate::files::{Expected, Files, check_hash, failed, parent, read_bytes};
 
 /// The largest file to which text is appended.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
@@ -38,10 +38,7 @@ enum Mode {
 
 pub(super) fn write_file(files: &Files, arguments: WriteFile, _: &ToolContext) -> ToolResult {
     let WriteFile { path, content, create_dirs, mode, expected_hash } = arguments;
-    if create_dirs
-        && let Some((parent, _)) = path.rsplit_once('/')
-        && !parent.is_empty()
-    {
+    if create_dirs && let Some(parent) = parent(&path) {
         files.allowed.create_directories(parent).map_err(|error| failed("mkdir", error))?;
     }
     let place = files.allowed.place(&path).map_err(|error| failed("open", error))?;
@@ -61,12 +58,14 @@ pub(super) fn write_file(files: &Files, arguments: WriteFile, _: &ToolContext) -
         (Mode::Append, Some(before)) => appended(before, &content)?,
         _ => content.into_bytes(),
     };
-    // Without a look at the file before, whatever is there is to be replaced.
-    let seen = found
-        .as_ref()
-        .filter(|_| expected_hash.is_some() || mode == Mode::Append)
-        .map(|found| Stamp::of(found.stat()));
-    files.write(&place, &content, seen)?;
+    let expected = match &found {
+        Some(found) if expected_hash.is_some() || mode == Mode::Append => {
+            Expected::Unchanged(Stamp::of(found.stat()))
+        }
+        None if mode == Mode::Append => Expected::Nothing,
+        _ => Expected::Anything,
+    };
+    files.write(&place, &content, expected)?;
     Ok(text(format!("Successfully wrote to {path}")))
 }
 
@@ -95,13 +94,13 @@ pub(super) fn create_directory(files: &Files, arguments: OfPath, _: &ToolContext
 }
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Move {
-    source: String,
-    destination: String,
+pub(super) struct SourceAndDestination {
+    pub(super) source: String,
+    pub(super) destination: String,
 }
 
-pub(super) fn move_file(files: &Files, arguments: Move, _: &ToolContext) -> ToolResult {
-    let Move { source, destination } = arguments;
+pub(super) fn move_file(files: &Files, arguments: SourceAndDestination, _: &ToolContext) -> ToolResult {
+    let SourceAndDestination { source, destination } = arguments;
     let from = files.allowed.place(&source).map_err(|error| failed("rename", error))?;
     let to = files.allowed.place(&destination).map_err(|error| failed("rename", error))?;
     from.rename(&to).map_err(|error| match error {

@@ -46,7 +46,8 @@ struct TextEdit {
 }
 
 pub(super) fn edit_file(files: &Files, arguments: EditFile, _: &ToolContext) -> ToolResult {
-    let mut opened = files.open_text(&arguments.path, None)?;
+    let opened = files.open_text(&arguments.path, None);
+    let mut opened = opened.map_err(|error| error.describe(&arguments.path))?;
     check_hash(arguments.expected_hash.as_deref(), &opened.bytes)?;
     let before = opened.text.as_str().to_owned();
     for edit in &arguments.edits {

@@ -1,29 +1,26 @@
 //! Reading files.
 
-use std::{
-    fs::File,
-    io::{self, Read, Seek, SeekFrom},
-    path::Path,
-};
+use std::path::Path;
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolbay_files::{DecodeError, Found, Text};
+use toolbay_files::{DecodeError, Found};
+use toolbay_protocol::file_uri;
 use toolbay_server::{ToolContext, ToolError, ToolOutput, ToolResult};
 
 use super::text;
-use crate::files::{Files, failed, read_bytes, size, unreadable};
+use crate::files::{
+    Files, decode, failed,
+    lines::{self, LineRange, LinesError, without_line_ending},
+    read_bytes,
+};
 
 /// The longest text that is returned at once.
-const MAX_TEXT: u64 = 1024 * 1024;
+pub(super) const MAX_TEXT: u64 = 1024 * 1024;
 /// The largest file that is returned as base64.
 const MAX_MEDIA: u64 = 20 * 1024 * 1024;
-/// The largest file of which lines are read by their numbers, since it must be read from its start.
-const MAX_SCAN: u64 = 256 * 1024 * 1024;
-/// How much is read at once from the end of a file.
-const BLOCK: u64 = 64 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct ReadText {
@@ -50,121 +47,58 @@ pub(super) fn read_text_file(files: &Files, arguments: ReadText, _: &ToolContext
     }
     let found = files.allowed.find(&arguments.path).map_err(|error| failed("open", error))?;
     let encoding = arguments.encoding.as_deref();
-    let (first, count) = match (arguments.head, arguments.offset, arguments.limit) {
-        (Some(head), _, _) => (1, Some(head)),
-        (None, offset, limit) => (offset.unwrap_or(1), limit),
+    let range = match (arguments.head, arguments.offset, arguments.limit) {
+        (Some(head), _, _) => LineRange { first: 1, last: Some(head) },
+        (None, offset, limit) => {
+            let first = offset.unwrap_or(1);
+            LineRange { first, last: limit.map(|limit| (first - 1).saturating_add(limit)) }
+        }
     };
-    let is_whole = arguments.tail.is_none() && first == 1 && count.is_none();
+    let limit = usize::try_from(MAX_TEXT).unwrap_or(usize::MAX);
     let content = match arguments.tail {
-        Some(lines) => tail(&found, lines, encoding)?,
-        None if is_whole => whole(&found, encoding)?,
-        None => range(&found, first, count, encoding)?,
+        Some(count) => lines::tail(&found, count, encoding, limit),
+        None if (range.first, range.last) == (1, None) => whole(&found, encoding).map_err(LinesError::Failed),
+        None => lines::range(&found, range, encoding, limit),
     };
+    let mut content = content.map_err(|error| lines_failed(&found, error))?;
     // Lines that were counted are joined: the last one has no line ending.
-    let content = if count.is_some() { without_line_ending(&content).to_owned() } else { content };
+    if range.last.is_some() {
+        content.truncate(without_line_ending(&content).len());
+    }
     Ok(text(if arguments.line_numbers && arguments.tail.is_none() {
-        numbered(&content, first)
+        numbered(&content, range.first)
     } else {
         content
     }))
 }
 
-fn numbered(content: &str, first: u64) -> String {
+/// Lines with their numbers, as `cat -n` prints them.
+pub(super) fn numbered(content: &str, first: u64) -> String {
     (first..).zip(content.split_inclusive('\n')).map(|(number, line)| format!("{number:6}\t{line}")).collect()
 }
 
 /// The whole file.
-pub(super) fn whole(found: &Found, encoding: Option<&str>) -> Result<String, ToolError> {
+fn whole(found: &Found, encoding: Option<&str>) -> Result<String, ToolError> {
     let bytes = read_bytes(found, MAX_TEXT, "read a part of it with head, tail, or offset and limit")?;
-    decode(found, &bytes, encoding)
+    let text = decode(&bytes, encoding).map_err(|error| not_text(found, &error))?;
+    Ok(text.with_line_endings().into_owned())
 }
 
-fn decode(found: &Found, bytes: &[u8], encoding: Option<&str>) -> Result<String, ToolError> {
-    let decoded = match encoding {
-        Some(label) => Text::decode_named(bytes, label),
-        None => Text::decode(bytes),
-    };
-    decoded.map(|text| text.with_line_endings().into_owned()).map_err(|error| {
-        let hint = if error == DecodeError::Binary { "; use read_media_file" } else { "" };
-        ToolError::failed(format!("{}: {error}{hint}", found.path().display()))
-    })
-}
-
-/// The last lines of a file, read from its end.
-fn tail(found: &Found, lines: u64, encoding: Option<&str>) -> Result<String, ToolError> {
-    let mut file = found.open_file().map_err(|error| failed("open", error))?;
-    let mut start = size(found);
-    let mut read: Vec<u8> = Vec::new();
-    let wanted = usize::try_from(lines).unwrap_or(usize::MAX);
-    let step = |file: &mut File, start: &mut u64, read: &mut Vec<u8>| -> io::Result<()> {
-        let length = BLOCK.min(*start);
-        *start -= length;
-        file.seek(SeekFrom::Start(*start))?;
-        let mut block = vec![0; usize::try_from(length).unwrap_or_default()];
-        file.read_exact(&mut block)?;
-        read.splice(..0, block);
-        Ok(())
-    };
-    let begins = |read: &[u8]| {
-        let end = read.len() - usize::from(read.ends_with(b"\n"));
-        memchr::memrchr_iter(b'\n', &read[..end]).nth(wanted.saturating_sub(1)).map(|at| at + 1)
-    };
-    let from = loop {
-        if let Some(from) = begins(&read).filter(|_| wanted > 0) {
-            break from;
-        }
-        if start == 0 || wanted == 0 {
-            break if wanted == 0 { read.len() } else { 0 };
-        }
-        if read.len() as u64 >= MAX_TEXT {
-            return Err(ToolError::failed(format!(
-                "the last {lines} lines of {} are longer than {MAX_TEXT} bytes; ask for fewer",
-                found.path().display()
-            )));
-        }
-        step(&mut file, &mut start, &mut read).map_err(|error| unreadable(found, &error))?;
-    };
-    Ok(without_line_ending(&decode(found, &read[from..], encoding)?).to_owned())
-}
-
-/// A text without the line ending of its last line.
-fn without_line_ending(text: &str) -> &str {
-    text.strip_suffix('\n').map_or(text, |text| text.strip_suffix('\r').unwrap_or(text))
-}
-
-/// Lines of a file by their numbers.
-fn range(found: &Found, first: u64, count: Option<u64>, encoding: Option<&str>) -> Result<String, ToolError> {
-    if size(found) > MAX_SCAN && first > 1 {
-        let hint = "use tail to read its end";
-        let path = found.path().display();
-        return Err(ToolError::failed(format!("{path} has more than {MAX_SCAN} bytes; {hint}")));
+/// Explains why lines of a file are not read.
+pub(super) fn lines_failed(found: &Found, error: LinesError) -> ToolError {
+    match error {
+        LinesError::TooLong { fit } => ToolError::failed(format!(
+            "these lines of {} are longer than {MAX_TEXT} bytes; ask for fewer: {fit} of them fit",
+            found.path().display()
+        )),
+        LinesError::NotText(error) => not_text(found, &error),
+        LinesError::Failed(error) => error,
     }
-    let mut file = found.open_file().map_err(|error| failed("open", error))?;
-    let last = count.map_or(u64::MAX, |count| (first - 1).saturating_add(count));
-    let (mut line, mut kept) = (1, Vec::new());
-    let mut block = vec![0; 64 * 1024];
-    'file: loop {
-        let length = file.read(&mut block).map_err(|error| unreadable(found, &error))?;
-        if length == 0 {
-            break;
-        }
-        for part in block[..length].split_inclusive(|byte| *byte == b'\n') {
-            if line > last {
-                break 'file;
-            }
-            if line >= first {
-                kept.extend_from_slice(part);
-            }
-            if kept.len() as u64 > MAX_TEXT {
-                return Err(ToolError::failed(format!(
-                    "these lines are longer than {MAX_TEXT} bytes; ask for fewer, the first {} fit",
-                    line.saturating_sub(first)
-                )));
-            }
-            line += u64::from(part.ends_with(b"\n"));
-        }
-    }
-    decode(found, &kept, encoding)
+}
+
+fn not_text(found: &Found, error: &DecodeError) -> ToolError {
+    let hint = if *error == DecodeError::Binary { "; use read_media_file" } else { "" };
+    ToolError::failed(format!("{}: {error}{hint}", found.path().display()))
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -217,7 +151,7 @@ pub(super) fn read_media_file(files: &Files, arguments: ReadMedia, _: &ToolConte
     let block = match kind {
         "image" | "audio" => json!({ "type": kind, "data": data, "mimeType": mime }),
         _ => {
-            let uri = format!("file://{}", uri_path(found.path()));
+            let uri = file_uri::of(found.path());
             json!({ "type": "resource", "resource": { "uri": uri, "mimeType": mime, "blob": data } })
         }
     };
@@ -240,39 +174,6 @@ fn mime_type(path: &Path) -> &'static str {
         "flac" => "audio/flac",
         _ => "application/octet-stream",
     }
-}
-
-/// A path as it is written in a URI.
-fn uri_path(path: &Path) -> String {
-    use std::os::unix::ffi::OsStrExt;
-    let mut uri = String::new();
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'A'..=b'Z'
-            | b'a'..=b'z'
-            | b'0'..=b'9'
-            | b'/'
-            | b'-'
-            | b'.'
-            | b'_'
-            | b'~'
-            | b'!'
-            | b'$'
-            | b'&'
-            | b'\''
-            | b'('
-            | b')'
-            | b'*'
-            | b'+'
-            | b','
-            | b';'
-            | b'='
-            | b':'
-            | b'@' => uri.push(char::from(*byte)),
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri
 }
 
 pub(super) fn media_schema() -> Value {

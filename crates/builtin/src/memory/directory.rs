@@ -25,7 +25,7 @@ use toolbay_server::{
     Annotations, Server, Tool, ToolContext, ToolError, ToolOutput, ToolResult, ToolServer, Toolset, limit,
 };
 
-use crate::files::{Files, Opened, read_bytes, size};
+use crate::files::{ClientRoots, Files, Opened, read_bytes, size};
 
 /// The directory as models see it.
 const ROOT: &str = "/memories";
@@ -157,7 +157,7 @@ impl Memories {
             return Err(failed(error));
         }
         let allowed = allowed.secrets(Secrets::Shown).protection(Protection::Allow);
-        Ok(Files { allowed, write_mode: WriteMode::Atomic })
+        Ok(Files { allowed, write_mode: WriteMode::Atomic, client_roots: ClientRoots::Ignore })
     }
 
     /// Returns where a path of models is.
@@ -331,7 +331,7 @@ impl Memories {
         if !self.find(files, path)?.is_file() {
             return Err(ToolError::failed(format!("The path {path} is not a file.")));
         }
-        files.open_text(&self.real(path)?, None)
+        files.open_text(&self.real(path)?, None).map_err(|error| error.describe(path))
     }
 
     /// Refuses to add more than there is room for.
@@ -396,7 +396,7 @@ fn list(
     left: &mut usize,
     view: &mut String,
 ) -> Result<(), ToolError> {
-    for entry in directory.entries().map_err(|error| not_found(path, &error))? {
+    for entry in files.allowed.entries(directory).map_err(|error| not_found(path, &error))? {
         let is_directory = entry.file_type == FileType::Directory;
         if entry.name.as_encoded_bytes().starts_with(b".") || *left == 0 {
             continue;

@@ -152,8 +152,17 @@ async fn directories_are_listed_and_searched_in_pages() {
     let names: Vec<_> = tree.as_array().unwrap().iter().map(|node| node["name"].as_str().unwrap()).collect();
     assert_eq!(names, [".gitignore", "src"], "what git ignores is left out");
     assert_eq!(tree[1]["children"].as_array().unwrap().len(), 30);
+    let below = &tree[1]["children"][0]["children"];
+    assert_eq!(*below, json!([{ "name": "[100 more entries]", "type": "truncated" }]));
+    // Rules of directories above count, too.
+    let inside = client.call("directory_tree", json!({ "path": "target" })).await.unwrap();
+    assert!(inside.contains("debug"), "what is asked for by name is shown: {inside}");
     let cut = client.call("directory_tree", json!({ "path": ".", "max_entries": 10 })).await.unwrap();
-    assert!(cut.contains("not shown in full: at most 10 entries"), "{cut}");
+    let cut: Value = serde_json::from_str(&cut).unwrap();
+    let module = &cut[1]["children"][0]["children"];
+    assert_eq!(module.as_array().unwrap().len(), 8, "{module}");
+    assert_eq!(module[7], json!({ "name": "[93 more entries]", "type": "truncated" }));
+    assert_eq!(cut[1]["children"][1], json!({ "name": "[29 more entries]", "type": "truncated" }));
 
     let listed = client.call("list_directory", json!({ "path": "." })).await.unwrap();
     assert_eq!(listed, "[FILE] .gitignore\n[FILE] debug.log\n[DIR] src\n[DIR] target");

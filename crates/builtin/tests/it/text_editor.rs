@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolbay_builtin::{filesystem::FilesystemConfig, text_editor::text_editor};
+use toolbay_builtin::text_editor::{TextEditorConfig, text_editor};
 
 use crate::client::Client;
 
@@ -18,10 +18,11 @@ struct Editor {
 impl Editor {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let config = FilesystemConfig {
-            directories: vec![directory.path().to_owned()],
-            ..FilesystemConfig::default()
-        };
+        Self::with(directory, TextEditorConfig::default()).await
+    }
+
+    async fn with(directory: TempDir, config: TextEditorConfig) -> Self {
+        let config = TextEditorConfig { directories: vec![directory.path().to_owned()], ..config };
         Self { client: Client::new(text_editor(config).0).await, directory }
     }
 
@@ -142,7 +143,7 @@ async fn mistakes_are_explained() {
         assert_eq!(editor.run(command, name, more).await.unwrap_err(), expected);
     }
     let near = editor.run("str_replace", "a", json!({ "old_str": "number tow" })).await.unwrap_err();
-    assert!(near.contains("The nearest text is at line 2"), "{near}");
+    assert!(near.contains("the nearest text is at line 2"), "{near}");
     assert_eq!(editor.content("a"), "one\nnumber two\none\n");
 }
 

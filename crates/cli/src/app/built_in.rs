@@ -11,12 +11,13 @@ use std::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use toolbay_builtin::{
-    filesystem::{FilesystemConfig, filesystem},
+    ClientRoots,
+    filesystem::{FilesystemConfig, FilesystemToolset, filesystem},
     grep::{GrepConfig, GrepToolset, grep},
     hub::{StatusSource, hub},
     memory::{MemoryConfig, MemoryToolset, memory},
     shell::{ShellConfig, shell},
-    text_editor::text_editor,
+    text_editor::{TextEditorConfig, TextEditorToolset, text_editor},
     time::time,
 };
 use toolbay_config::{
@@ -95,8 +96,8 @@ impl BuiltInServers {
     /// Makes a server. The error is a message for the user.
     pub(crate) fn connect(&self, settings: &BuiltIn) -> Result<InProcess, String> {
         match settings {
-            BuiltIn::Filesystem(settings) => self.of_files(settings, filesystem),
-            BuiltIn::TextEditor(settings) => self.of_files(settings, text_editor),
+            BuiltIn::Filesystem(settings) => self.filesystem(settings),
+            BuiltIn::TextEditor(settings) => self.text_editor(settings),
             BuiltIn::Shell(settings) => self.shell(settings),
             BuiltIn::Memory(settings) => self.memory(settings, self.project.as_deref()),
             BuiltIn::Time(settings) => Ok(time(settings.local_timezone.as_deref())),
@@ -107,18 +108,42 @@ impl BuiltInServers {
         }
     }
 
-    fn of_files(
-        &self,
-        settings: &FileSettings,
-        server: impl Fn(FilesystemConfig) -> (InProcess, Vec<(PathBuf, io::Error)>),
-    ) -> Result<InProcess, String> {
-        let (connect, skipped) = server(FilesystemConfig {
+    fn filesystem(&self, settings: &FileSettings) -> Result<InProcess, String> {
+        let (connect, skipped) = filesystem(FilesystemConfig {
             directories: settings.directories.clone(),
             home: self.home.clone(),
-            secrets: if settings.secrets { Secrets::Shown } else { Secrets::Hidden },
-            protection: if settings.protect { Protection::Protect } else { Protection::Allow },
-            write_mode: if settings.write_in_place { WriteMode::InPlace } else { WriteMode::Atomic },
+            secrets: secrets(settings),
+            protection: protection(settings),
+            write_mode: write_mode(settings),
+            client_roots: match client_roots(settings) {
+                // As in the original, the roots are the directories where none is given.
+                ClientRoots::Narrow if settings.directories.is_empty() => ClientRoots::Provide,
+                roots => roots,
+            },
+            toolset: match settings.toolset {
+                ToolsetName::Agent => FilesystemToolset::Agent,
+                _ => FilesystemToolset::Reference,
+            },
+            extra_tools: false,
             delete: settings.delete,
+        });
+        usable(connect, &skipped, settings)
+    }
+
+    fn text_editor(&self, settings: &FileSettings) -> Result<InProcess, String> {
+        let (connect, skipped) = text_editor(TextEditorConfig {
+            directories: settings.directories.clone(),
+            home: self.home.clone(),
+            secrets: secrets(settings),
+            protection: protection(settings),
+            write_mode: write_mode(settings),
+            client_roots: client_roots(settings),
+            toolset: match settings.toolset {
+                ToolsetName::Agent => TextEditorToolset::Agent,
+                ToolsetName::Hashes => TextEditorToolset::Hashes,
+                _ => TextEditorToolset::StrReplace,
+            },
+            max_characters: None,
         });
         usable(connect, &skipped, settings)
     }
@@ -127,7 +152,7 @@ impl BuiltInServers {
         let (connect, skipped) = grep(GrepConfig {
             directories: settings.directories.clone(),
             home: self.home.clone(),
-            secrets: if settings.secrets { Secrets::Shown } else { Secrets::Hidden },
+            secrets: secrets(settings),
             toolset: match settings.toolset {
                 ToolsetName::Ripgrep => GrepToolset::Ripgrep,
                 _ => GrepToolset::Grep,
@@ -200,6 +225,25 @@ fn usable(
             Err(format!("cannot use directory `{}`: {why}", path.display()))
         }
         _ => Ok(connect),
+    }
+}
+
+fn secrets(settings: &FileSettings) -> Secrets {
+    if settings.secrets { Secrets::Shown } else { Secrets::Hidden }
+}
+
+fn protection(settings: &FileSettings) -> Protection {
+    if settings.protect { Protection::Protect } else { Protection::Allow }
+}
+
+fn write_mode(settings: &FileSettings) -> WriteMode {
+    if settings.write_in_place { WriteMode::InPlace } else { WriteMode::Atomic }
+}
+
+fn client_roots(settings: &FileSettings) -> ClientRoots {
+    match settings.client_roots {
+        toolbay_config::ClientRoots::Narrow => ClientRoots::Narrow,
+        toolbay_config::ClientRoots::Ignore => ClientRoots::Ignore,
     }
 }
 

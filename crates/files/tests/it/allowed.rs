@@ -64,8 +64,12 @@ fn absolute_relative_and_home_paths_are_found() {
     assert_eq!(read(&allowed, "file.txt").unwrap(), "other");
     assert_eq!(read(&allowed, "~/file.txt").unwrap(), "other");
     let names: Vec<_> =
-        allowed.find(".").unwrap().entries().unwrap().into_iter().map(|entry| entry.name).collect();
-    assert_eq!(names, [".env", ".git", "src"]);
+        allowed.entries(&allowed.find(".").unwrap()).unwrap().into_iter().map(|entry| entry.name).collect();
+    assert_eq!(names, [".git", "src"], "secrets are not listed");
+    // A new file is in the first directory that has its parent.
+    fs::create_dir(world.path("other/sub")).unwrap();
+    assert_eq!(allowed.place("sub/new").unwrap().path(), world.path("other/sub/new"));
+    assert_eq!(allowed.place("new").unwrap().path(), world.path("project/new"));
 }
 
 #[test]
@@ -151,6 +155,20 @@ fn things_are_created_and_moved() {
 }
 
 #[test]
+fn copies_have_the_permissions_and_replace_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let allowed = world.allowed();
+    fs::set_permissions(world.path("project/src/main.rs"), fs::Permissions::from_mode(0o750)).unwrap();
+    let source = allowed.find("src/main.rs").unwrap();
+    assert_eq!(allowed.place("copy").unwrap().copy_from(&source).unwrap(), 12);
+    assert_eq!(fs::read_to_string(world.path("project/copy")).unwrap(), "fn main() {}");
+    assert_eq!(fs::metadata(world.path("project/copy")).unwrap().permissions().mode() & 0o777, 0o750);
+    assert!(matches!(allowed.place("copy").unwrap().copy_from(&source), Err(AccessError::Exists { .. })));
+    assert_eq!(fs::read_dir(world.path("project")).unwrap().count(), 4, "no temporary file is left");
+}
+
+#[test]
 fn only_regular_files_are_opened() {
     let world = World::new();
     let allowed = world.allowed();
@@ -162,7 +180,12 @@ fn only_regular_files_are_opened() {
     let place = allowed.place("fifo").unwrap();
     assert!(matches!(place.write(b"x", WriteMode::InPlace, |_| Ok(())), Err(AccessError::NotAFile { .. })));
     assert!(fs::symlink_metadata(&fifo).unwrap().file_type().is_fifo());
-    assert!(matches!(allowed.find("src/main.rs").unwrap().entries(), Err(AccessError::NotADirectory { .. })));
+    let file = allowed.find("src/main.rs").unwrap();
+    assert!(matches!(allowed.entries(&file), Err(AccessError::NotADirectory { .. })));
+    assert!(matches!(
+        allowed.place("new").unwrap().copy_from(&allowed.find("fifo").unwrap()),
+        Err(AccessError::NotAFile { .. })
+    ));
 }
 
 #[test]
@@ -175,4 +198,11 @@ fn roots_of_clients_narrow_and_never_add() {
     assert_eq!(paths(&[world.path("outside")]), Vec::<PathBuf>::new());
     assert_eq!(paths(&[world.directory.path().to_owned()]), [world.path("other"), world.path("project")]);
     assert!(allowed.narrow(&[world.path("project/src")]).find("../.env").is_err());
+    symlink(world.path("outside"), world.path("project/link")).unwrap();
+    assert!(allowed.narrow(&[world.path("project/link")]).is_empty(), "a link adds nothing");
+    // What is protected stays so, whichever part of the directory is left.
+    let narrow = allowed.narrow(&[world.path("project/.git")]);
+    assert!(matches!(narrow.find("config"), Err(AccessError::Secret { .. })));
+    assert!(matches!(narrow.place("HEAD"), Err(AccessError::Protected { .. })));
+    assert!(narrow.entries(&narrow.find(".").unwrap()).unwrap().is_empty());
 }

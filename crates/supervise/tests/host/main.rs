@@ -43,7 +43,7 @@ async fn one(grace: Duration, launch: Launch) {
     let grace = StopGrace { after_stdin: grace, after_term: grace };
     let tasks = TaskTracker::new();
     let process = spawn(&launch, &Shim::current_exe(), grace, &tasks).expect("the command exists");
-    let Process { stdin, mut stdout, handle } = process;
+    let Process { stdin, mut stdout, handle, .. } = process;
 
     let mut output = io::stdout();
     tokio::select! {

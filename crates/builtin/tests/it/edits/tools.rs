@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use toolbay_builtin::{
-    filesystem::{FilesystemConfig, filesystem},
-    text_editor::text_editor,
+    filesystem::{FilesystemConfig, FilesystemToolset, filesystem},
+    text_editor::{TextEditorConfig, text_editor},
 };
 
 use super::generated::{Edit, Insertion};
@@ -35,13 +35,15 @@ pub(super) enum Outcome {
 
 impl Editors {
     pub(super) async fn new(directory: &Path) -> Self {
-        let config =
-            FilesystemConfig { directories: vec![directory.to_owned()], ..FilesystemConfig::default() };
+        let directories = vec![directory.to_owned()];
+        let config = FilesystemConfig { directories: directories.clone(), ..FilesystemConfig::default() };
+        let agent = FilesystemConfig { toolset: FilesystemToolset::Agent, ..config.clone() };
+        let editor = TextEditorConfig { directories, ..TextEditorConfig::default() };
         Self {
             tools: vec![
                 Editor {
                     name: "edit_file",
-                    client: Client::new(filesystem(config.clone()).0).await,
+                    client: Client::new(filesystem(config).0).await,
                     replace: |path, edit| json!({ "path": path, "edits": [{ "oldText": edit.old, "newText": edit.new }] }),
                     insert: Some(|path, insertion| {
                         let arguments = json!({ "path": path, "content": insertion.text, "mode": "append" });
@@ -50,8 +52,15 @@ impl Editors {
                     undo: None,
                 },
                 Editor {
+                    name: "edit",
+                    client: Client::new(filesystem(agent).0).await,
+                    replace: |path, edit| json!({ "file_path": path, "old_string": edit.old, "new_string": edit.new }),
+                    insert: None,
+                    undo: None,
+                },
+                Editor {
                     name: "str_replace_based_edit_tool",
-                    client: Client::new(text_editor(config).0).await,
+                    client: Client::new(text_editor(editor).0).await,
                     replace: |path, edit| json!({ "command": "str_replace", "path": path, "old_str": edit.old, "new_str": edit.new }),
                     insert: Some(|path, insertion| {
                         let arguments = json!({
