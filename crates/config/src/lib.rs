@@ -24,6 +24,7 @@ mod load;
 mod model;
 mod problem;
 mod redact;
+mod replacement;
 pub mod scope;
 mod syntax;
 mod template;
@@ -60,6 +61,7 @@ pub use model::server::{
 pub use model::written::WrittenServer;
 pub use problem::{Location, Problem};
 pub use redact::REDACTED;
+pub use replacement::Replacement;
 pub use template::Template;
 pub use template::variables::{ReadFiles, Variables};
 pub use watch::{ConfigWatch, WatchMethod, watch_files};

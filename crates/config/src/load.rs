@@ -1,6 +1,6 @@
 //! A whole file, of any format.
 
-mod check;
+pub(crate) mod check;
 mod policy;
 mod root;
 

@@ -158,6 +158,9 @@ pub(crate) struct ImportArgs {
     /// Also replace existing servers that differ
     #[arg(long)]
     pub(crate) replace: bool,
+    /// Use built-in servers in place of the published ones that they replace
+    #[arg(long)]
+    pub(crate) prefer_builtin: bool,
     #[command(flatten)]
     pub(crate) put: PutArgs,
 }

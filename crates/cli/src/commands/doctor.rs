@@ -61,6 +61,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
     let variables = environment(context).await;
     report.add(PROGRAMS, programs::check(&variables, &servers))?;
     report.add(PROGRAMS, programs::check_versions(context, &servers))?;
+    report.add(PROGRAMS, programs::check_built_in(&servers))?;
     let options = HostOptions {
         naming: context.args.global.naming.unwrap_or_default(),
         base_env: variables,

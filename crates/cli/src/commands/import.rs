@@ -30,7 +30,10 @@ pub(super) use sources::{folders, unknown_client};
 
 pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliError> {
     let file = TargetFile::of(context, args.put.scope)?;
-    let sources = sources::find(context, args)?;
+    let mut sources = sources::find(context, args)?;
+    if args.prefer_builtin {
+        sources.prefer_built_in(context);
+    }
     let own = own_hub(context, &file).await?;
     let candidates = plan::plan(context, &file, &sources.found, &own, args.replace)?;
     let chosen: Vec<&Candidate<'_>> = candidates.iter().filter(|candidate| candidate.is_taken).collect();

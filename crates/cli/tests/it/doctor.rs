@@ -41,6 +41,7 @@ fn passed_checks_are_ticked() {
         "✓ small: ready after ",
         "2025-11-25 (handshake) over stdio, 4 tools, 2 resources, 1 prompt\n",
         "✓ open files: ",
+        " sandbox: ",
         "hub: not running",
     ] {
         assert!(ran.stdout.contains(said), "{said:?} {ran:#?}");

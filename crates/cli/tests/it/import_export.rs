@@ -327,3 +327,43 @@ fn servers_go_into_the_file_of_a_client() {
     assert_eq!(written["mcpServers"]["a"]["env"]["API_KEY"], "s3cret");
     assert_eq!(written["mcpServers"]["git"]["command"], "uvx");
 }
+
+#[test]
+fn built_in_servers_are_preferred_if_wanted() {
+    let home = Home::new();
+    fs::create_dir_all(home.path("home/.cursor")).unwrap();
+    home.write(
+        "home/.cursor/mcp.json",
+        r#"{"mcpServers": {
+            "files": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "/srv"]},
+            "clock": {"command": "uvx", "args": ["mcp-server-time", "--local-timezone=Asia/Tokyo"]},
+            "web": {"command": "npx", "args": ["-y", "@brave/brave-search-mcp-server"], "env": {"BRAVE_API_KEY": "s3cret"}},
+            "other": {"command": "npx", "args": ["-y", "other@1.2.3"]}
+        }}"#,
+    );
+    let ran = home.run(&["import", "--prefer-builtin", "--yes"]).expect(0);
+    assert!(
+        ran.stderr.contains(
+            "`@modelcontextprotocol/server-filesystem` is replaced by the built-in server `filesystem`"
+        ),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains("`web`: api_key looks like a secret"), "{ran:#?}");
+    assert!(!format!("{ran:?}").contains("s3cret") && !ran.stderr.contains("not pinned"), "{ran:#?}");
+    let after = text(&home, USER);
+    for said in [
+        "[servers.files]\nbuiltin = \"filesystem\"\ndirectories = [\"/srv\"]\n",
+        "[servers.clock]\nbuiltin = \"time\"\nlocal_timezone = \"Asia/Tokyo\"\n",
+        "[servers.web]\nbuiltin = \"brave-search\"\napi_key = \"s3cret\"\n",
+        "[servers.other]\ncommand = \"npx\"",
+    ] {
+        assert!(after.contains(said), "{said}: {after}");
+    }
+    // The file that is served can be changed so, too, and `doctor` says so.
+    home.write_user_config("# mine\n[servers.time]\ncommand = \"uvx\"\nargs = [\"mcp-server-time\"]\n");
+    let ran = home.run(&["doctor", "--timeout", "1"]);
+    assert!(ran.stdout.contains("built-in servers can take the place of: time (time)"), "{ran:#?}");
+    assert!(ran.stdout.contains("toolbay import --prefer-builtin --replace"), "{ran:#?}");
+    home.run(&["import", "--prefer-builtin", "--replace", "--yes", USER]).expect(0);
+    assert_eq!(text(&home, USER), "# mine\n[servers.time]\nbuiltin = \"time\"\n");
+}

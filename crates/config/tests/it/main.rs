@@ -12,6 +12,7 @@ mod files; // a whole file
 mod formats; // every format, with the same servers
 mod launch_hashes; // which launches are the same
 mod native; // our own file
+mod replacements; // built-in servers in place of published ones
 mod scopes; // which file counts
 mod support; // servers to test with
 mod unpinned; // packages without a fixed version

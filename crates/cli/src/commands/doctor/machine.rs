@@ -10,6 +10,7 @@ use std::{
 use tokio_util::task::TaskTracker;
 use toolbay_config::{WatchMethod, shell_to_ask, watch_files};
 use toolbay_host::Shim;
+use toolbay_sandbox::{Helper, Level, probe};
 use toolbay_supervise::login_path;
 
 use super::report::Finding;
@@ -23,6 +24,7 @@ const FEW_WATCHES: u64 = 8192;
 pub(super) async fn check(context: &Context, configuration: &Configuration) -> Vec<Finding> {
     let mut findings = vec![open_files(), watching(configuration)];
     findings.extend(shell(context).await);
+    findings.extend(sandbox().await);
     findings
 }
 
@@ -60,6 +62,22 @@ fn watching(configuration: &Configuration) -> Finding {
         .fix(fix),
         _ => Finding::good(CHECK, "file changes are reported by the kernel"),
     }
+}
+
+/// How well the built-in server `shell` confines programs here.
+async fn sandbox() -> Option<Finding> {
+    const CHECK: &str = "sandbox";
+    let level = tokio::task::spawn_blocking(|| probe(&Helper::current_exe())).await.ok()?;
+    Some(match level {
+        Level::Full => Finding::good(CHECK, "full: namespaces, Landlock and seccomp"),
+        Level::Partial => Finding::odd(
+            CHECK,
+            "partial: this system has no user namespaces, so that programs see other processes and their sockets",
+        )
+        .fix("allow user namespaces, or set `sandbox = \"partial\"` for servers that run programs"),
+        Level::None => Finding::odd(CHECK, "none: this system has neither user namespaces nor Landlock")
+            .fix("the built-in server `shell` needs `sandbox = \"none\"` here; use it in a virtual machine only"),
+    })
 }
 
 /// The folders in the `PATH` of the login shell that our own lacks.

@@ -68,6 +68,23 @@ fn companion(command: &str) -> Option<&'static str> {
     }
 }
 
+/// The servers that built-in ones could take the place of.
+pub(super) fn check_built_in(servers: &[&ServerConfig]) -> Option<Finding> {
+    let enabled = servers.iter().filter(|server| server.permission == Permission::Enabled);
+    let replaced: Vec<String> = enabled
+        .filter_map(|server| {
+            let built_in = server.as_written().as_built_in()?.server.built_in?;
+            Some(format!("{} ({})", server.name, built_in.name()))
+        })
+        .collect();
+    if replaced.is_empty() {
+        return None;
+    }
+    let message = format!("built-in servers can take the place of: {}", replaced.join(", "));
+    let fix = "toolbay import --prefer-builtin --replace FILE, with the file that has them";
+    Some(Finding::good("built-in", message).fix(fix))
+}
+
 /// One finding per server with `--json` and `-v`, else one for all.
 pub(super) fn check_versions(context: &Context, servers: &[&ServerConfig]) -> Vec<Finding> {
     let unpinned: Vec<(&str, String)> =

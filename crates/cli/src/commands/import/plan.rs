@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use toolbay_config::{
-    ConfigFile, Edit, Input, Problem, ReadFiles, ServerConfig, WrittenServer, load_with, parse_with, preview,
-    scope::Scope,
+    ConfigFile, Edit, Input, Problem, ReadFiles, ServerConfig, WrittenBuiltIn, WrittenServer, load_with,
+    parse_with, preview, scope::Scope,
 };
 
 use super::sources::ImportSource;
@@ -126,6 +126,12 @@ impl Candidate<'_> {
         }
         self.unpinned = report::warning(server);
         let name = &self.written.name;
+        for (_, replacement) in source.replaced.iter().filter(|(replaced, _)| replaced == name) {
+            let built_in = replacement.server.built_in.as_ref().map_or("", WrittenBuiltIn::name);
+            self.notes
+                .push(format!("`{}` is replaced by the built-in server `{built_in}`", replacement.package));
+            self.notes.extend(replacement.notes.iter().cloned());
+        }
         for written in source.file.written.iter().filter(|written| written.name == *name) {
             for id in written.inputs() {
                 let variable = Input::variable(id);

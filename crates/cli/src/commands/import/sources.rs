@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use toolbay_config::{ConfigFile, Folders, Format, ReadFiles, Variables, client_paths, load_with};
+use toolbay_config::{
+    ConfigFile, Folders, Format, ReadFiles, Replacement, Variables, client_paths, load_with,
+};
 
 use crate::{
     app::{
@@ -18,6 +20,8 @@ use crate::{
 pub(super) struct ImportSource {
     pub(super) path: PathBuf,
     pub(super) file: ConfigFile,
+    /// The servers that built-in ones take the place of, by name.
+    pub(super) replaced: Vec<(String, Replacement)>,
 }
 
 /// The files to import from.
@@ -26,6 +30,16 @@ pub(super) struct Sources {
     pub(super) found: Vec<ImportSource>,
     /// Every file that was looked for.
     pub(super) looked_at: Vec<PathBuf>,
+}
+
+impl Sources {
+    /// Replaces servers by built-in ones where that is possible.
+    pub(super) fn prefer_built_in(&mut self, context: &Context) {
+        let variables = variables(context, ReadFiles::Never);
+        for source in &mut self.found {
+            source.replaced = source.file.prefer_built_in(&variables);
+        }
+    }
 }
 
 /// The named file, or those of the named client, or of all that are known.
@@ -40,7 +54,7 @@ pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliE
         if !file.is_project {
             file = load_with(&path, &here)?;
         }
-        let source = ImportSource { path: path.clone(), file };
+        let source = ImportSource { path: path.clone(), file, replaced: Vec::new() };
         source.report(context);
         return Ok(Sources { found: vec![source], looked_at: vec![path] });
     }
@@ -59,7 +73,7 @@ pub(super) fn find(context: &Context, args: &ImportArgs) -> Result<Sources, CliE
         }
         match load_with(&path, &here) {
             Ok(file) => {
-                let source = ImportSource { path, file };
+                let source = ImportSource { path, file, replaced: Vec::new() };
                 source.report(context);
                 sources.found.push(source);
             }
