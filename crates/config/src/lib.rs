@@ -51,8 +51,8 @@ pub use load::{ConfigError, ConfigFile, Input, Origin, load, load_from, load_wit
 pub use model::built_in::keys::{DirectoryKey, built_in_keys, toolsets};
 pub use model::built_in::{
     BraveSearchSettings, BuiltIn, ClientRoots, CodebaseSettings, Compat, Embeddings, FetchSettings,
-    FileSettings, MemorySettings, NetworkAccess, SandboxLevel, Secret, ShellLimits, ShellSettings,
-    TimeSettings, ToolsetName, WrittenBuiltIn,
+    FileSettings, GrepSettings, MemorySettings, NetworkAccess, SandboxLevel, Secret, ShellLimits,
+    ShellSettings, TimeSettings, ToolsetName, WrittenBuiltIn,
 };
 pub use model::server::{
     Command, InheritEnv, Permission, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint,

@@ -12,21 +12,24 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use toolbay_builtin::{
     ClientRoots,
+    brave_search::{BraveSearchConfig, brave_search},
     filesystem::{FilesystemConfig, FilesystemToolset, filesystem},
     grep::{GrepConfig, GrepToolset, grep},
     hub::{StatusSource, hub},
     memory::{MemoryConfig, MemoryToolset, memory},
+    secret::{SecretFile, SecretSource, SecretValue},
     shell::{ShellConfig, shell},
     text_editor::{TextEditorConfig, TextEditorToolset, text_editor},
     time::time,
 };
 use toolbay_config::{
-    BuiltIn, FileSettings, MemorySettings, NetworkAccess, SandboxLevel, ServerEndpoint, ShellLimits,
-    ShellSettings, ToolsetName, inherited,
+    BraveSearchSettings, BuiltIn, FileSettings, GrepSettings, MemorySettings, NetworkAccess, SandboxLevel,
+    ServerEndpoint, ShellLimits, ShellSettings, ToolsetName, inherited,
 };
 use toolbay_files::{Protection, Secrets, WriteMode};
 use toolbay_host::{Connector, Endpoint, InProcess, refusing};
 use toolbay_sandbox::{Helper, Level, Limits, Network, probe};
+use toolbay_transport::http::client::ConnectOptions;
 
 use crate::app::{
     codebases::{OpenTrees, no_folder},
@@ -104,7 +107,8 @@ impl BuiltInServers {
             BuiltIn::Codebase(settings) => Ok(self.trees.server(settings)),
             BuiltIn::Hub => Ok(hub(self.status.clone(), None)),
             BuiltIn::Grep(settings) => self.grep(settings),
-            BuiltIn::BraveSearch(_) | BuiltIn::Fetch(_) => Err("this version does not have it".to_owned()),
+            BuiltIn::BraveSearch(settings) => self.brave_search(settings),
+            BuiltIn::Fetch(_) => Err("this version does not have it".to_owned()),
         }
     }
 
@@ -124,10 +128,10 @@ impl BuiltInServers {
                 ToolsetName::Agent => FilesystemToolset::Agent,
                 _ => FilesystemToolset::Reference,
             },
-            extra_tools: false,
+            extra_tools: settings.extra_tools,
             delete: settings.delete,
         });
-        usable(connect, &skipped, settings)
+        usable(connect, &skipped, &settings.directories)
     }
 
     fn text_editor(&self, settings: &FileSettings) -> Result<InProcess, String> {
@@ -143,23 +147,42 @@ impl BuiltInServers {
                 ToolsetName::Hashes => TextEditorToolset::Hashes,
                 _ => TextEditorToolset::StrReplace,
             },
-            max_characters: None,
+            max_characters: settings.max_characters.map(|max| usize::try_from(max).unwrap_or(usize::MAX)),
         });
-        usable(connect, &skipped, settings)
+        usable(connect, &skipped, &settings.directories)
     }
 
-    fn grep(&self, settings: &FileSettings) -> Result<InProcess, String> {
+    fn grep(&self, settings: &GrepSettings) -> Result<InProcess, String> {
         let (connect, skipped) = grep(GrepConfig {
             directories: settings.directories.clone(),
             home: self.home.clone(),
-            secrets: secrets(settings),
+            secrets: if settings.secrets { Secrets::Shown } else { Secrets::Hidden },
             toolset: match settings.toolset {
                 ToolsetName::Ripgrep => GrepToolset::Ripgrep,
                 _ => GrepToolset::Grep,
             },
-            time_limit: None,
+            time_limit: settings.time_limit,
         });
-        usable(connect, &skipped, settings)
+        usable(connect, &skipped, &settings.directories)
+    }
+
+    fn brave_search(&self, settings: &BraveSearchSettings) -> Result<InProcess, String> {
+        let api_key: Option<Arc<dyn SecretSource>> = match (&settings.api_key, &settings.api_key_file) {
+            (Some(key), _) => Some(Arc::new(SecretValue::new("the API key", key.expose()))),
+            (None, Some(file)) => Some(Arc::new(SecretFile(file.clone()))),
+            (None, None) => None,
+        };
+        let config = BraveSearchConfig {
+            api_key,
+            base_url: settings.base_url.clone(),
+            enabled_tools: settings.enabled_tools.clone().unwrap_or_default(),
+            disabled_tools: settings.disabled_tools.clone(),
+            cache_time: settings.cache_time,
+            timeout: settings.request_timeout,
+            max_wait: settings.max_wait,
+            route: ConnectOptions { proxies: self.trees.proxies().clone(), ..ConnectOptions::default() },
+        };
+        Ok(brave_search(config).map_err(|why| why.to_string())?.connector())
     }
 
     fn shell(&self, settings: &ShellSettings) -> Result<InProcess, String> {
@@ -215,13 +238,13 @@ impl BuiltInServers {
 fn usable(
     connect: InProcess,
     skipped: &[(PathBuf, io::Error)],
-    settings: &FileSettings,
+    directories: &[PathBuf],
 ) -> Result<InProcess, String> {
     for (path, why) in skipped {
         tracing::warn!("cannot use directory `{}`: {why}", path.display());
     }
     match skipped {
-        [(path, why), ..] if skipped.len() == settings.directories.len() => {
+        [(path, why), ..] if skipped.len() == directories.len() => {
             Err(format!("cannot use directory `{}`: {why}", path.display()))
         }
         _ => Ok(connect),

@@ -67,6 +67,11 @@ impl OpenTrees {
         Arc::new(Self { cache: None, ..Self::once(context) })
     }
 
+    /// The proxies for connections.
+    pub(crate) fn proxies(&self) -> &Proxies {
+        &self.proxies
+    }
+
     /// The tree of a folder; the same one for everybody.
     pub(crate) fn tree(
         &self,

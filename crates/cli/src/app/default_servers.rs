@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use toolbay_config::{
-    BuiltIn, CodebaseSettings, FileSettings, MemorySettings, Permission, ServerConfig, ServerEndpoint,
-    ServerOptions,
+    BuiltIn, ClientRoots, CodebaseSettings, FileSettings, GrepSettings, MemorySettings, Permission,
+    ServerConfig, ServerEndpoint, ServerOptions,
 };
 use toolbay_control::Note;
 use toolbay_protocol::ServerName;
@@ -111,8 +111,14 @@ impl DefaultServers {
 
     /// The settings of a server for clients outside of any project.
     pub(crate) fn settings(&self, settings: &BuiltIn) -> BuiltIn {
-        let folder = self.folder.as_deref();
-        folder.and_then(|folder| in_project(settings, folder)).unwrap_or_else(|| settings.clone())
+        match (&self.folder, settings) {
+            (Some(folder), settings) => in_project(settings, folder).unwrap_or_else(|| settings.clone()),
+            // Only a server that is alone may take its directories from its client.
+            (None, BuiltIn::Filesystem(files)) if files.directories.is_empty() => {
+                BuiltIn::Filesystem(FileSettings { client_roots: ClientRoots::Ignore, ..files.clone() })
+            }
+            (None, settings) => settings.clone(),
+        }
     }
 
     /// What the status says about built-in servers that are not offered.
@@ -127,8 +133,8 @@ fn builtins() -> [(&'static str, BuiltIn); 4] {
     let files = FileSettings { protect: true, ..FileSettings::default() };
     [
         ("filesystem", BuiltIn::Filesystem(files.clone())),
-        ("text-editor", BuiltIn::TextEditor(files.clone())),
-        ("grep", BuiltIn::Grep(files)),
+        ("text-editor", BuiltIn::TextEditor(files)),
+        ("grep", BuiltIn::Grep(GrepSettings::default())),
         ("memory", BuiltIn::Memory(MemorySettings::default())),
     ]
 }
@@ -142,7 +148,9 @@ fn in_project(settings: &BuiltIn, root: &Path) -> Option<BuiltIn> {
     match settings {
         BuiltIn::Filesystem(settings) => files(settings).map(BuiltIn::Filesystem),
         BuiltIn::TextEditor(settings) => files(settings).map(BuiltIn::TextEditor),
-        BuiltIn::Grep(settings) => files(settings).map(BuiltIn::Grep),
+        BuiltIn::Grep(settings) if settings.directories.is_empty() => {
+            Some(BuiltIn::Grep(GrepSettings { directories: vec![root.to_owned()], ..settings.clone() }))
+        }
         _ => None,
     }
 }

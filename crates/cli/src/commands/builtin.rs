@@ -9,8 +9,8 @@ use std::{
 };
 
 use toolbay_config::{
-    BraveSearchSettings, BuiltIn, ClientRoots, FetchSettings, FileSettings, MemorySettings, Secret,
-    ShellLimits, ShellSettings, TimeSettings, ToolsetName, scope::find_project,
+    BraveSearchSettings, BuiltIn, ClientRoots, FetchSettings, FileSettings, GrepSettings, MemorySettings,
+    Secret, ShellLimits, ShellSettings, TimeSettings, ToolsetName, scope::find_project,
 };
 
 use super::{alone, codebase};
@@ -43,13 +43,12 @@ pub(crate) async fn run(context: &Context, args: &BuiltinArgs) -> Result<(), Cli
             ("text-editor", BuiltIn::TextEditor(files(directories, args.toolset, &args.files)))
         }
         BuiltinServer::Grep(args) => {
-            let settings = FileSettings {
+            let settings = GrepSettings {
                 directories: here_unless(&args.directories)?,
                 toolset: args.toolset,
                 client_roots: client_roots(args.ignore_roots),
                 secrets: args.secrets,
-                protect: true,
-                ..FileSettings::default()
+                time_limit: None,
             };
             ("grep", BuiltIn::Grep(settings))
         }
@@ -101,7 +100,7 @@ fn files(directories: Vec<PathBuf>, toolset: ToolsetName, args: &FileArgs) -> Fi
         secrets: args.secrets,
         protect: !args.no_protect,
         write_in_place: args.write_in_place,
-        delete: false,
+        ..FileSettings::default()
     }
 }
 
@@ -144,6 +143,7 @@ fn brave(env: &Env, args: &BraveSearchArgs) -> BraveSearchSettings {
         base_url: args.base_url.clone(),
         enabled_tools: tools(&args.enabled_tools, "BRAVE_MCP_ENABLED_TOOLS"),
         disabled_tools: tools(&args.disabled_tools, "BRAVE_MCP_DISABLED_TOOLS").unwrap_or_default(),
+        ..BraveSearchSettings::default()
     }
 }
 

@@ -8,8 +8,8 @@ mod written;
 
 pub use settings::{
     BraveSearchSettings, BuiltIn, ClientRoots, CodebaseSettings, Compat, Embeddings, FetchSettings,
-    FileSettings, MemorySettings, NetworkAccess, SandboxLevel, Secret, ShellLimits, ShellSettings,
-    TimeSettings, ToolsetName,
+    FileSettings, GrepSettings, MemorySettings, NetworkAccess, SandboxLevel, Secret, ShellLimits,
+    ShellSettings, TimeSettings, ToolsetName,
 };
 pub use written::WrittenBuiltIn;
 pub(crate) use written::{check, read, unknown_key};

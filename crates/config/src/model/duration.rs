@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, de::Error};
+use serde::{Deserialize, Deserializer, Serializer, de::Error};
 
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -39,6 +39,14 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     Duration::try_from_secs_f64(number * unit)
         .map(Some)
         .map_err(|_| D::Error::custom("a duration must be positive and finite"))
+}
+
+/// Writes a duration that reads back as the same.
+pub(crate) fn serialize<S: Serializer>(duration: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    match duration {
+        Some(duration) => to.serialize_str(&text(*duration)),
+        None => to.serialize_none(),
+    }
 }
 
 /// A duration as text that reads back as the same: milliseconds, or whole seconds.

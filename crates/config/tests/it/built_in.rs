@@ -208,14 +208,17 @@ fn whole_entries() -> Vec<(&'static str, serde_json::Value)> {
             "filesystem",
             with(
                 files.clone(),
-                json!({ "toolset": "agent", "protect": false, "write_in_place": true, "delete": true }),
+                json!({ "toolset": "agent", "protect": false, "write_in_place": true, "delete": true, "extra_tools": true }),
             ),
         ),
         (
             "text-editor",
-            with(files.clone(), json!({ "toolset": "hashes", "protect": false, "write_in_place": true })),
+            with(
+                files.clone(),
+                json!({ "toolset": "hashes", "protect": false, "max_characters": 99, "write_in_place": true }),
+            ),
         ),
-        ("grep", with(files, json!({ "toolset": "ripgrep" }))),
+        ("grep", with(files, json!({ "toolset": "ripgrep", "time_limit": "5s" }))),
         (
             "shell",
             json!({
@@ -230,6 +233,7 @@ fn whole_entries() -> Vec<(&'static str, serde_json::Value)> {
             json!({
                 "api_key": "hush", "api_key_file": "key", "base_url": "http://localhost:1/res",
                 "enabled_tools": ["a"], "disabled_tools": ["b"],
+                "cache_time": 0, "request_timeout": "1m", "max_wait": 1.5,
             }),
         ),
         (

@@ -118,7 +118,7 @@ fn everything_in_it_is_read() {
     let ServerEndpoint::Url(remote) = &issues.endpoint else { panic!("{issues:?}") };
     assert_eq!(remote.transport, Transport::Http);
     let is_built_in = |server: &ServerConfig| matches!(server.endpoint, ServerEndpoint::BuiltIn(_));
-    assert!(built_in.len() == 7 && built_in.iter().all(is_built_in), "{built_in:?}");
+    assert!(built_in.len() == 10 && built_in.iter().all(is_built_in), "{built_in:?}");
     assert_eq!(git.tuning.tools.deny, ["git_push", "git_reset*"]);
     assert_eq!(git.tuning.tool["git_clone"].idle_timeout.map(|time| time.as_secs()), Some(300));
     assert_eq!(browser.permission, Permission::Disabled);

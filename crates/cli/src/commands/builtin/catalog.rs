@@ -21,30 +21,37 @@ pub(crate) const LISTED: &[ListedServer] = &[
     ListedServer {
         name: "filesystem",
         replaces: &["@modelcontextprotocol/server-filesystem"],
-        toolsets: &[(
-            "default",
-            &[
-                "read_file",
-                "read_text_file",
-                "read_media_file",
-                "read_multiple_files",
-                "write_file",
-                "edit_file",
-                "create_directory",
-                "list_directory",
-                "list_directory_with_sizes",
-                "directory_tree",
-                "move_file",
-                "search_files",
-                "get_file_info",
-                "list_allowed_directories",
-            ],
-        )],
+        toolsets: &[
+            (
+                "default",
+                &[
+                    "read_file",
+                    "read_text_file",
+                    "read_media_file",
+                    "read_multiple_files",
+                    "write_file",
+                    "edit_file",
+                    "create_directory",
+                    "list_directory",
+                    "list_directory_with_sizes",
+                    "directory_tree",
+                    "move_file",
+                    "search_files",
+                    "get_file_info",
+                    "list_allowed_directories",
+                ],
+            ),
+            ("agent", &["read", "write", "edit", "glob", "grep"]),
+        ],
     },
     ListedServer {
         name: "text-editor",
         replaces: &["mcp-text-editor"],
-        toolsets: &[("default", &["str_replace_based_edit_tool"])],
+        toolsets: &[
+            ("default", &["str_replace_based_edit_tool"]),
+            ("agent", &["read", "write", "edit"]),
+            ("hashes", &["get_text_file_contents", "edit_text_file_contents"]),
+        ],
     },
     ListedServer {
         name: "grep",
@@ -62,18 +69,38 @@ pub(crate) const LISTED: &[ListedServer] = &[
     ListedServer {
         name: "memory",
         replaces: &["@modelcontextprotocol/server-memory"],
+        toolsets: &[
+            (
+                "default",
+                &[
+                    "create_entities",
+                    "create_relations",
+                    "add_observations",
+                    "delete_entities",
+                    "delete_observations",
+                    "delete_relations",
+                    "read_graph",
+                    "search_nodes",
+                    "open_nodes",
+                ],
+            ),
+            ("anthropic", &["memory"]),
+        ],
+    },
+    ListedServer {
+        name: "brave-search",
+        replaces: &["@brave/brave-search-mcp-server", "@modelcontextprotocol/server-brave-search"],
         toolsets: &[(
             "default",
             &[
-                "create_entities",
-                "create_relations",
-                "add_observations",
-                "delete_entities",
-                "delete_observations",
-                "delete_relations",
-                "read_graph",
-                "search_nodes",
-                "open_nodes",
+                "brave_web_search",
+                "brave_local_search",
+                "brave_video_search",
+                "brave_image_search",
+                "brave_news_search",
+                "brave_summarizer",
+                "brave_llm_context",
+                "brave_place_search",
             ],
         )],
     },
@@ -140,5 +167,18 @@ fn shortened(tools: &[&str]) -> String {
     match tools.len().checked_sub(MAX_NAMES) {
         None | Some(0) => tools.join(", "),
         Some(more) => format!("{} and {more} more", tools[..MAX_NAMES].join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_toolset_that_can_be_configured_is_listed() {
+        for server in LISTED {
+            let listed: Vec<&str> = server.toolsets.iter().map(|(name, _)| *name).collect();
+            assert_eq!(listed, toolbay_config::toolsets(server.name), "{}", server.name);
+        }
     }
 }

@@ -45,6 +45,8 @@ pub(crate) enum KeyKind {
     Flag(bool),
     /// A number of things, at least one.
     Count,
+    /// A time such as `"30s"`, or a number of seconds.
+    Duration,
     /// One of these; the first if nothing is said.
     Choice(&'static [&'static str]),
     /// A table with keys of its own.
@@ -102,6 +104,11 @@ pub(crate) const BUILT_IN: &[BuiltInKeys] = &[
             PROTECT,
             WRITE_IN_PLACE,
             key("delete", KeyKind::Flag(false), "Whether files can be deleted."),
+            key(
+                "extra_tools",
+                KeyKind::Flag(false),
+                "Whether copy_file, read_file_lines and file_hash are offered, which the published server does not have.",
+            ),
         ],
     },
     BuiltInKeys {
@@ -114,12 +121,19 @@ pub(crate) const BUILT_IN: &[BuiltInKeys] = &[
             SECRETS,
             PROTECT,
             WRITE_IN_PLACE,
+            key("max_characters", KeyKind::Count, "The longest text of a view; 16000 unless said."),
         ],
     },
     BuiltInKeys {
         name: "grep",
         about: "searches files for text",
-        keys: &[DIRECTORIES, toolset(&["default", "ripgrep"]), CLIENT_ROOTS, SECRETS],
+        keys: &[
+            DIRECTORIES,
+            toolset(&["default", "ripgrep"]),
+            CLIENT_ROOTS,
+            SECRETS,
+            key("time_limit", KeyKind::Duration, "How long a search may take; 45s unless said."),
+        ],
     },
     BuiltInKeys {
         name: "shell",
@@ -179,6 +193,13 @@ pub(crate) const BUILT_IN: &[BuiltInKeys] = &[
             key("base_url", KeyKind::Url, "Another address of the service."),
             key("enabled_tools", KeyKind::Texts, "The only tools that are offered."),
             key("disabled_tools", KeyKind::Texts, "Tools that are not offered."),
+            key("cache_time", KeyKind::Duration, "How long responses are used again; 5m unless said."),
+            key("request_timeout", KeyKind::Duration, "How long a response may take; 20s unless said."),
+            key(
+                "max_wait",
+                KeyKind::Duration,
+                "How long a call may wait for the rate limit; 30s unless said.",
+            ),
         ],
     },
     BuiltInKeys {
@@ -347,6 +368,7 @@ fn schema(key: &Key) -> Value {
         }
         KeyKind::Flag(default) => json!({ "type": "boolean", "default": default }),
         KeyKind::Count => json!({ "type": "integer", "minimum": 1 }),
+        KeyKind::Duration => json!({ "$ref": "#/definitions/duration" }),
         KeyKind::Choice(choices) => json!({ "enum": choices, "default": choices[0] }),
         KeyKind::Table(keys) => {
             let properties = keys.iter().map(|key| (key.name.to_owned(), schema(key)));

@@ -1,11 +1,11 @@
 //! The settings of built-in servers, checked.
 
-use std::{fmt, path::PathBuf};
+use std::{fmt, path::PathBuf, time::Duration};
 
 use http::Uri;
 use serde::{Deserialize, Serialize};
 
-use crate::REDACTED;
+use crate::{REDACTED, model::duration};
 
 /// A server that is a part of Toolbay itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +16,7 @@ pub enum BuiltIn {
     /// Views and edits text files.
     TextEditor(FileSettings),
     /// Searches files for text.
-    Grep(FileSettings),
+    Grep(GrepSettings),
     /// Runs programs in a sandbox.
     Shell(ShellSettings),
     /// Remembers things between conversations.
@@ -81,6 +81,31 @@ pub struct FileSettings {
     /// Whether files can be deleted.
     #[serde(default)]
     pub delete: bool,
+    /// Whether tools are offered that the published server does not have.
+    #[serde(default)]
+    pub extra_tools: bool,
+    /// The longest text of a view, in characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_characters: Option<u64>,
+}
+
+/// The files that are searched, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GrepSettings {
+    /// The directories.
+    pub directories: Vec<PathBuf>,
+    /// The tools that are offered.
+    #[serde(default)]
+    pub toolset: ToolsetName,
+    /// What the roots of a client mean.
+    #[serde(default)]
+    pub client_roots: ClientRoots,
+    /// Whether files whose names indicate secrets are searched.
+    #[serde(default)]
+    pub secrets: bool,
+    /// How long a search may take.
+    #[serde(default, with = "duration", skip_serializing_if = "Option::is_none")]
+    pub time_limit: Option<Duration>,
 }
 
 /// What the roots of a legacy client mean.
@@ -198,6 +223,15 @@ pub struct BraveSearchSettings {
     /// Tools that are not offered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disabled_tools: Vec<String>,
+    /// How long responses are used again.
+    #[serde(default, with = "duration", skip_serializing_if = "Option::is_none")]
+    pub cache_time: Option<Duration>,
+    /// How long a response may take.
+    #[serde(default, with = "duration", skip_serializing_if = "Option::is_none")]
+    pub request_timeout: Option<Duration>,
+    /// How long a call may wait for the rate limit.
+    #[serde(default, with = "duration", skip_serializing_if = "Option::is_none")]
+    pub max_wait: Option<Duration>,
 }
 
 /// How web pages are read.

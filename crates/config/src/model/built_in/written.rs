@@ -12,6 +12,7 @@ use super::{
 use crate::{
     REDACTED, Variables,
     format::fields::EntryFields,
+    model::duration,
     problem::nearest,
     template::{Style, Template, variables::Missing},
 };
@@ -84,6 +85,12 @@ fn read_value(key: &Key, fields: &mut EntryFields<'_>, style: Style) -> Result<O
             fields.texts(names)?.map(|all| WrittenValue::Texts(all.iter().map(|it| text(it)).collect()))
         }
         KeyKind::Flag(_) => fields.flag(names)?.map(WrittenValue::Flag),
+        KeyKind::Duration => {
+            let Some((_, node)) = fields.take(names) else { return Ok(None) };
+            let time =
+                duration::deserialize(node.to_json()).map_err(|why| format!("`{}`: {why}", key.name))?;
+            time.map(|time| WrittenValue::Text(Template::literal(&duration::text(time))))
+        }
         KeyKind::Count => fields.count(names)?.map(WrittenValue::Count),
         KeyKind::Table(keys) => {
             let Some((_, node)) = fields.take(names) else { return Ok(None) };
