@@ -290,7 +290,7 @@ fn common_ends(old: &str, new: &str) -> (usize, usize) {
 
 /// UTF-16 without a byte order mark: every other byte of common texts is zero.
 fn wide(sample: &[u8]) -> Option<&'static Encoding> {
-    if sample.len() < 4 || sample.len() % 2 != 0 {
+    if sample.len() < 4 || !sample.len().is_multiple_of(2) {
         return None;
     }
     let zeros = |odd: usize| sample.iter().skip(odd).step_by(2).filter(|byte| **byte == 0).count();
@@ -337,7 +337,7 @@ fn encode_into(text: &str, encoding: TextEncoding, bytes: &mut Vec<u8>) -> Resul
         let mut rest = text;
         let is_stray = |(_, character): &(usize, char)| has_stray_bytes && u32::from(*character) >= STRAY;
         while let Some((at, stray)) = rest.char_indices().find(is_stray) {
-            bytes.extend_from_slice(rest[..at].as_bytes());
+            bytes.extend_from_slice(&rest.as_bytes()[..at]);
             bytes.push((u32::from(stray) & 0xff) as u8);
             rest = &rest[at + stray.len_utf8()..];
         }
