@@ -125,7 +125,9 @@ impl PublishedLaunch<'_> {
     fn memory(&mut self) -> Option<BuiltInEntry> {
         let elsewhere = "what was remembered so far stays in the directory of the package";
         self.args.is_empty().then(|| match self.env.remove("MEMORY_FILE_PATH") {
-            Some(file) if file.starts_with(['/', '~', '$']) => entry("memory", json!({ "file": file }), &[]),
+            Some(file) if file.starts_with(['/', '~', '$']) => {
+                entry("memory", json!({ "memory_file": file }), &[])
+            }
             Some(_) | None => entry("memory", json!({}), &[elsewhere]),
         })
     }

@@ -87,7 +87,7 @@ impl BuiltInServers {
         connector.with_roots(move |server, root| {
             let servers = &servers_in_roots;
             let connect = match &server.endpoint {
-                ServerEndpoint::BuiltIn(BuiltIn::Memory(settings)) if settings.file.is_none() => {
+                ServerEndpoint::BuiltIn(BuiltIn::Memory(settings)) if settings.memory_file.is_none() => {
                     servers.memory(settings, Some(root))
                 }
                 endpoint => servers.connect(&(*defaults_in_roots).as_ref()?.settings_in(endpoint, root)?),
@@ -218,10 +218,12 @@ impl BuiltInServers {
             ToolsetName::Anthropic => (MemoryToolset::Anthropic, ""),
             _ => (MemoryToolset::Graph, ".jsonl"),
         };
-        let path = match (&settings.file, &self.memories) {
+        let path = match (&settings.memory_file, &self.memories) {
             (Some(file), _) => file.clone(),
             (None, Some(folder)) => folder.join(memory_name(project) + extension),
-            (None, None) => return Err("no directory for memories: HOME is not set; set `file`".to_owned()),
+            (None, None) => {
+                return Err("no directory for memories: HOME is not set; set `memory_file`".to_owned());
+            }
         };
         let mut config = MemoryConfig { toolset, path, ..MemoryConfig::default() };
         if let Some(max) = settings.max_entities {

@@ -56,7 +56,7 @@ pub(crate) async fn run(context: &Context, args: &BuiltinArgs) -> Result<(), Cli
         BuiltinServer::Memory(args) => {
             let file = variable(&context.env, "MEMORY_FILE_PATH").map(PathBuf::from).map(std::path::absolute);
             let settings = MemorySettings {
-                file: file.transpose()?,
+                memory_file: file.transpose()?,
                 toolset: args.toolset,
                 ..MemorySettings::default()
             };

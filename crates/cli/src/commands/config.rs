@@ -9,7 +9,7 @@ use crate::{
     app::{context::Context, error::CliError},
     args::{ConfigCommand, PathArgs},
     configured::{
-        describe::{pairs, target},
+        describe::{built_in_settings, pairs, target},
         files::Configuration,
         report::{ConfiguredServers, scope},
         target::TargetFile,
@@ -58,6 +58,7 @@ fn rows(server: &Value) -> Vec<Vec<Cell>> {
     let enabled = if server["enabled"] == json!(true) { "yes" } else { "no" };
     let endpoint = if server["url"].is_null() { "command" } else { "url" };
     let mut rows = vec![("transport", text("transport")), (endpoint, Some(target(server)))];
+    rows.extend(built_in_settings(server).into_iter().map(|setting| ("key", Some(setting))));
     rows.extend(pairs(server, "env").into_iter().map(|pair| ("env", Some(pair))));
     rows.extend(pairs(server, "headers").into_iter().map(|pair| ("header", Some(pair))));
     rows.push(("enabled", Some(enabled.to_owned())));

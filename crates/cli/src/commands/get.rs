@@ -11,7 +11,7 @@ use crate::{
     app::{context::Context, error::CliError, session},
     args::GetArgs,
     configured::{
-        describe::{pairs, target},
+        describe::{built_in_settings, pairs, target},
         report::{ConfiguredServers, permission, short_path},
     },
     term::{
@@ -119,6 +119,7 @@ fn rows(context: &Context, placed: &Placed, server: &Value) -> Vec<(&'static str
         ("format", text("format")),
         ("transport", text("transport")),
         (if server["url"].is_null() { "command" } else { "url" }, Some(target(server))),
+        ("keys", Some(built_in_settings(server).join(", ")).filter(|keys| !keys.is_empty())),
         ("package", floating),
         ("folder", text("cwd")),
         ("env", list("env")),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use toolbay_config::visible;
+use toolbay_config::{built_in_keys, visible};
 
 /// The command with its arguments, the URL, or which of our own it is, of a server in normal form.
 pub(crate) fn target(normalized: &Value) -> String {
@@ -13,12 +13,33 @@ pub(crate) fn target(normalized: &Value) -> String {
             command_line(std::iter::once(command).chain(args))
         }
         (None, Some(url)) => visible(url),
-        (None, None) => match (text("builtin"), text("root")) {
-            (Some(name), Some(root)) => visible(&format!("built-in {name} of {root}")),
-            (Some(name), None) => visible(&format!("built-in {name}")),
-            (None, _) => String::new(),
-        },
+        (None, None) => text("builtin").map(|name| built_in(name, normalized)).unwrap_or_default(),
     }
+}
+
+/// A built-in server and what it is for.
+fn built_in(name: &str, normalized: &Value) -> String {
+    let of = match (&normalized["root"], &normalized["directories"], &normalized["memory_file"]) {
+        (Value::String(path), _, _) | (_, _, Value::String(path)) => format!(" of {path}"),
+        (_, Value::Array(paths), _) => {
+            let paths: Vec<&str> = paths.iter().filter_map(Value::as_str).collect();
+            format!(" of {}", paths.join(", "))
+        }
+        _ => String::new(),
+    };
+    visible(&format!("built-in {name}{of}"))
+}
+
+/// The other keys of a built-in server in normal form, as `key=value`.
+pub(crate) fn built_in_settings(normalized: &Value) -> Vec<String> {
+    let keys = normalized["builtin"].as_str().and_then(built_in_keys).unwrap_or_default();
+    let is_shown =
+        |key: &&&str| !["root", "directories", "memory_file"].contains(*key) && !normalized[**key].is_null();
+    let value = |key: &str| match &normalized[key] {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    keys.iter().filter(is_shown).map(|key| visible(&format!("{key}={}", value(key)))).collect()
 }
 
 /// Words as one would type them in a shell, so that one sees where each begins and ends.

@@ -227,7 +227,10 @@ fn whole_entries() -> Vec<(&'static str, serde_json::Value)> {
                 "limits": { "processes": 9, "memory_mb": 64, "cpu_seconds": 5, "file_mb": 7 },
             }),
         ),
-        ("memory", json!({ "file": "m.jsonl", "toolset": "anthropic", "max_entities": 5, "max_mb": 1 })),
+        (
+            "memory",
+            json!({ "memory_file": "m.jsonl", "toolset": "anthropic", "max_entities": 5, "max_mb": 1 }),
+        ),
         (
             "brave-search",
             json!({

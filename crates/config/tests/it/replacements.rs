@@ -30,7 +30,7 @@ fn known_launches_are_replaced_with_their_arguments_and_variables() {
         ),
         (
             json!({ "command": "bunx", "args": ["@modelcontextprotocol/server-memory"], "env": { "MEMORY_FILE_PATH": "/m.jsonl" } }),
-            json!({ "builtin": "memory", "file": "/m.jsonl" }),
+            json!({ "builtin": "memory", "memory_file": "/m.jsonl" }),
         ),
         (
             json!({ "command": "npx", "args": ["-y", "@brave/brave-search-mcp-server", "--transport", "stdio"], "env": { "BRAVE_API_KEY": "${KEY}", "BRAVE_MCP_ENABLED_TOOLS": "a,b" } }),

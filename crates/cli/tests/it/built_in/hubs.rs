@@ -93,7 +93,7 @@ fn the_setting_counts_in_the_users_own_file_and_not_in_that_of_a_project() {
     assert_eq!(hub.stop(), Some(0));
     assert!(hub.said.contains("toolbay.toml") && hub.said.contains("ignored"), "{}", hub.said);
     home.write_user_config(
-        "[hub]\nbuiltins = true\n[servers.memory]\nbuiltin = \"memory\"\nfile = \"m.jsonl\"\n",
+        "[hub]\nbuiltins = true\n[servers.memory]\nbuiltin = \"memory\"\nmemory_file = \"m.jsonl\"\n",
     );
     let hub = serve_in(&home, "two", &[]);
     status(&home, "two");
@@ -188,4 +188,26 @@ fn an_entry_that_cannot_be_served_says_why() {
     assert!(output.stdout.contains("cannot use directory"), "{output:#?}");
     let time = call(&hub, "clock__get_current_time", json!({ "timezone": "UTC" }));
     assert!(time.contains("UTC"), "{time}");
+}
+
+/// What a server is for is shown without its file, and secrets are not.
+#[test]
+fn commands_show_the_keys_of_an_entry() {
+    let home = home();
+    let files = json!({ "builtin": "filesystem", "directories": ["/srv", "/tmp"], "delete": true });
+    let web = json!({ "builtin": "brave-search", "api_key": "s3cret" });
+    let memory = json!({ "builtin": "memory", "memory_file": "/m.jsonl" });
+    let servers = json!({ "files": files, "web": web, "memory": memory });
+    home.write("mcp.json", &json!({ "mcpServers": servers }).to_string());
+    let list = home.run(&["list", "--config", "mcp.json"]).expect(0).stdout;
+    for target in
+        ["built-in filesystem of /srv, /tmp\n", "built-in brave-search\n", "built-in memory of /m.jsonl\n"]
+    {
+        assert!(list.contains(target), "{target}: {list}");
+    }
+    let get = |name: &str| home.run(&["get", name, "--config", "mcp.json"]).expect(0).stdout;
+    assert!(get("files").contains("delete=true"), "{}", get("files"));
+    assert!(get("web").contains("api_key=***"), "{}", get("web"));
+    let json = home.run(&["get", "memory", "--config", "mcp.json", "--json"]).expect(0).json();
+    assert!(json.to_string().contains(r#""memory_file":"/m.jsonl""#), "{json}");
 }

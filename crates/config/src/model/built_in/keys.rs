@@ -175,9 +175,9 @@ pub(crate) const BUILT_IN: &[BuiltInKeys] = &[
         about: "remembers things between conversations",
         keys: &[
             key(
-                "file",
+                "memory_file",
                 KeyKind::Path,
-                "The file with the memories; one for each project, in the data directory, unless said.",
+                "The file with the memories, or their directory with the toolset anthropic; one for each project, in the data directory, unless said.",
             ),
             toolset(&["default", "anthropic"]),
             key("max_entities", KeyKind::Count, "The most entities that are kept."),

@@ -193,7 +193,7 @@ pub struct ShellLimits {
 pub struct MemorySettings {
     /// The file; the one of the project if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<PathBuf>,
+    pub memory_file: Option<PathBuf>,
     /// The tools that are offered.
     #[serde(default)]
     pub toolset: ToolsetName,
