@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolbay_server::ToolError;
 
-use super::api::ApiRequest;
+use super::{api::ApiRequest, results::plain_number};
 
 /// The arguments of `brave_web_search` and `brave_local_search`.
 #[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -276,7 +276,7 @@ pub(super) struct LlmContext {
     api_version: Option<String>,
     accept: Option<String>,
     #[serde(rename = "cache-control")]
-    cache_control: Option<CacheControl>,
+    cache_control: Option<String>,
     #[serde(rename = "user-agent")]
     user_agent: Option<String>,
 }
@@ -288,12 +288,6 @@ enum ThresholdMode {
     Strict,
     Lenient,
     Balanced,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
-enum CacheControl {
-    #[serde(rename = "no-cache")]
-    NoCache,
 }
 
 impl LlmContext {
@@ -309,7 +303,7 @@ impl LlmContext {
 /// The arguments of `brave_place_search`.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 pub(super) struct PlaceSearch {
-    /// A kind of place, a city, an address or a street; all places if left out
+    /// A kind of place, city, address or street
     #[schemars(length(max = 400))]
     query: Option<String>,
     /// Meters within which results are preferred
@@ -338,7 +332,7 @@ pub(super) struct PlaceSearch {
     api_version: Option<String>,
     accept: Option<String>,
     #[serde(rename = "cache-control")]
-    cache_control: Option<CacheControl>,
+    cache_control: Option<String>,
     #[serde(rename = "user-agent")]
     user_agent: Option<String>,
 }
@@ -373,12 +367,10 @@ const HEADERS: [&str; 11] = [
     "user-agent",
 ];
 
-/// Shortens a schema for clients: what every model knows, and headers that no model sets, need not be in each conversation.
-/// All of it is still accepted and checked.
+/// Shortens a schema for clients: lower bounds, which every model knows, need not be in each conversation. They are checked
+/// nevertheless.
 pub(super) fn shorten(schema: &mut Value) {
     let Some(properties) = schema["properties"].as_object_mut() else { return };
-    properties
-        .retain(|name, _| !["accept", "api-version", "cache-control", "user-agent"].contains(&name.as_str()));
     for property in properties.values_mut().filter_map(Value::as_object_mut) {
         property.remove("minimum");
         property.remove("minLength");
@@ -420,7 +412,11 @@ fn request(
                 goggle(&one).into_iter().for_each(|goggle| add("goggles", goggle.to_owned()));
             }
             (name, value) => {
-                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                let text = match value {
+                    Value::String(text) => text,
+                    Value::Number(number) => plain_number(&number),
+                    other => other.to_string(),
+                };
                 match HEADERS.iter().find(|header| **header == name) {
                     Some(header) => request.headers.push((header, text)),
                     None => add(name, text),
@@ -433,6 +429,8 @@ fn request(
             request.parameters.push(((*name).to_owned(), (*value).to_owned()));
         }
     }
+    // The same search is the same URL, however it is written. Goggles stay in their order.
+    request.parameters.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(request)
 }
 

@@ -62,17 +62,54 @@ impl Shown {
     }
 }
 
-/// Removes blanks between the tokens of a JSON text.
+/// Writes a JSON text as JavaScript does: without blanks, escapes and zeros that it does not need. The order of fields stays.
 pub(super) fn compact(json: &str) -> String {
-    let (mut text, mut is_string, mut is_escaped) = (String::with_capacity(json.len()), false, false);
-    for character in json.chars() {
-        if is_string || !matches!(character, ' ' | '\n' | '\r' | '\t') {
-            text.push(character);
+    let mut text = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '"' => string_length(rest),
+            '-' | '0'..='9' => rest.find([',', ']', '}', ' ', '\n', '\r', '\t']).unwrap_or(rest.len()),
+            _ => first.len_utf8(),
+        };
+        let (token, after) = rest.split_at(length);
+        rest = after;
+        match first {
+            ' ' | '\n' | '\r' | '\t' => {}
+            '"' => match serde_json::from_str::<String>(token) {
+                Ok(string) => text.push_str(&serde_json::Value::from(string).to_string()),
+                Err(_) => text.push_str(token),
+            },
+            '-' | '0'..='9' => match token.parse::<serde_json::Number>() {
+                Ok(number) => text.push_str(&plain_number(&number)),
+                Err(_) => text.push_str(token),
+            },
+            _ => text.push_str(token),
         }
-        is_string ^= character == '"' && !is_escaped;
-        is_escaped = is_string && character == '\\' && !is_escaped;
     }
     text
+}
+
+/// The length of the string with which a JSON text begins.
+fn string_length(json: &str) -> usize {
+    let mut is_escaped = false;
+    let end = json.bytes().skip(1).position(|byte| {
+        let is_end = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        is_end
+    });
+    end.map_or(json.len(), |end| end + 2)
+}
+
+/// A number without a fraction that is zero.
+pub(super) fn plain_number(number: &serde_json::Number) -> String {
+    const EXACT: f64 = 1e15;
+    match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
+            format!("{float:.0}")
+        }
+        _ => number.to_string(),
+    }
 }
 
 /// Web pages of a response of `web/search`.
@@ -279,6 +316,13 @@ mod tests {
         let result = fields(r#"{ "title": null, "url": "a", "x": 1, "extra_snippets": [ "b  c", "\" d" ] }"#);
         let shown = result.pick(&["url", "title", "description", "extra_snippets"]);
         assert_eq!(shown, r#"{"url":"a","title":null,"extra_snippets":["b  c","\" d"]}"#);
+    }
+
+    #[test]
+    fn texts_are_written_as_in_javascript() {
+        let json =
+            "{ \"b\" : [ 1.50, 2.0, -3, 1e3, true, null ],\n \"a\": \"\\u00fc \\\" \\/ \\\\\" , \"c\":{ } }";
+        assert_eq!(compact(json), r#"{"b":[1.5,2,-3,1000,true,null],"a":"ü \" / \\","c":{}}"#);
     }
 
     #[test]

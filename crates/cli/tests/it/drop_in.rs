@@ -8,10 +8,12 @@
     reason = "runs the published servers, with an environment made for them"
 )]
 
+mod brave_search;
 mod client;
 mod comparison;
 mod filesystem;
 mod memory;
+mod ripgrep;
 mod time;
 
 pub(crate) use client::Server;
