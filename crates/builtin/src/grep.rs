@@ -15,12 +15,14 @@ mod ripgrep;
 mod survey;
 mod tool;
 
-use std::{io, path::PathBuf, sync::Arc, time::Duration};
+use std::{borrow::Cow, io, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio_util::task::TaskTracker;
 use toolbay_files::{AllowedDirectories, Secrets};
-use toolbay_server::{ToolContext, ToolError, ToolServer, in_process};
+use toolbay_server::{ToolContext, ToolError, ToolResult, ToolServer, in_process};
 use toolbay_transport::Connection;
+
+use crate::ClientRoots;
 
 use files::{FileFilter, Search};
 use page::{Format, Page, PageLimits};
@@ -41,6 +43,8 @@ pub struct GrepConfig {
     pub secrets: Secrets,
     /// Which tools are offered.
     pub toolset: GrepToolset,
+    /// What the roots of clients mean for the directories.
+    pub client_roots: ClientRoots,
     /// How long a search may take, if not 45 seconds.
     pub time_limit: Option<Duration>,
 }
@@ -59,6 +63,7 @@ pub enum GrepToolset {
 #[derive(Debug)]
 struct GrepServer {
     allowed: AllowedDirectories,
+    client_roots: ClientRoots,
     time_limit: Duration,
 }
 
@@ -68,12 +73,24 @@ pub fn grep(
 ) -> (Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>, Vec<(PathBuf, io::Error)>) {
     let (allowed, skipped) = AllowedDirectories::open(config.directories);
     let allowed = allowed.home(config.home).secrets(config.secrets);
-    let state = GrepServer { allowed, time_limit: config.time_limit.unwrap_or(TIME_LIMIT) };
+    let client_roots = config.client_roots;
+    let state = GrepServer { allowed, client_roots, time_limit: config.time_limit.unwrap_or(TIME_LIMIT) };
     let server = match config.toolset {
         GrepToolset::Grep => ToolServer::new("grep", state, tool::toolset()),
         GrepToolset::Ripgrep => ToolServer::new("ripgrep-search", state, ripgrep::toolset()),
     };
+    let server = if client_roots == ClientRoots::Ignore { server } else { server.with_roots() };
     (in_process(Arc::new(server)), skipped)
+}
+
+/// Makes a handler search in what the client of a call may use.
+fn for_client<A>(
+    handler: fn(&GrepServer, A, &ToolContext) -> ToolResult,
+) -> impl Fn(&GrepServer, A, &ToolContext) -> ToolResult + Send + Sync {
+    move |server, arguments, context| match server.client_roots.apply(&server.allowed, context)? {
+        Cow::Borrowed(_) => handler(server, arguments, context),
+        Cow::Owned(allowed) => handler(&GrepServer { allowed, ..*server }, arguments, context),
+    }
 }
 
 /// Searches as the tool `grep` of the `agent` toolset does: `rg -n PATTERN PATH` with absolute paths, or `no matches`.

@@ -13,6 +13,7 @@ use toolbay_server::{
 use super::{
     GrepServer,
     files::{FileFilter, GrepError, Search},
+    for_client,
     page::{Format, PageLimits, push_path},
     query::Query,
     survey::{Counting, Survey},
@@ -27,16 +28,16 @@ const MAX_ENTRIES: usize = 50_000;
 
 pub(super) fn toolset() -> Toolset<GrepServer> {
     let tools = [
-        Tool::blocking("search", search)
+        Tool::blocking("search", for_client(search))
             .title("Search")
             .description("Search files for patterns using ripgrep (rg)"),
-        Tool::blocking("advanced-search", advanced_search)
+        Tool::blocking("advanced-search", for_client(advanced_search))
             .title("Advanced search")
             .description("Advanced search with ripgrep with more options"),
-        Tool::blocking("count-matches", count_matches)
+        Tool::blocking("count-matches", for_client(count_matches))
             .title("Count matches")
             .description("Count matches in files using ripgrep"),
-        Tool::blocking("list-files", list_files)
+        Tool::blocking("list-files", for_client(list_files))
             .title("List files")
             .description("List files that would be searched by ripgrep without actually searching them"),
         Tool::blocking("list-file-types", list_file_types)

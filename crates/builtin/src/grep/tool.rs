@@ -9,6 +9,7 @@ use toolbay_server::{Annotations, Tool, ToolContext, ToolError, ToolOutput, Tool
 use super::{
     GrepServer,
     files::{FileFilter, GrepError, Search},
+    for_client,
     page::{Format, PageLimits},
     query::Query,
     survey::{Counting, Survey},
@@ -24,7 +25,7 @@ const HEAD_LIMIT: usize = 250;
 const MAX_ENTRIES: usize = 20_000;
 
 pub(super) fn toolset() -> Toolset<GrepServer> {
-    Toolset::new([Tool::blocking("grep", grep)
+    Toolset::new([Tool::blocking("grep", for_client(grep))
         .title("Search in files")
         .description(
             "Search file contents with a regular expression (ripgrep syntax). Respects .gitignore. Results are sorted by path; \

@@ -11,7 +11,10 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio_util::task::TaskTracker;
 use toolbay_builtin::grep::{GrepConfig, GrepToolset, grep};
+use toolbay_protocol::Rope;
+use toolbay_transport::Incoming;
 
 use crate::client::Client;
 
@@ -166,6 +169,39 @@ async fn nothing_outside_and_no_secret_is_searched() {
     let text = server.call("advanced-search", arguments).await.unwrap();
     assert!(text.starts_with(&format!("{}/plain\n", path.display())), "{text}");
     assert!(!text.lines().any(|line| line.ends_with("/file")), "{text}");
+}
+
+#[tokio::test]
+async fn roots_of_a_client_narrow_the_directories() {
+    let directory = tempfile::tempdir().unwrap();
+    for folder in ["one", "two"] {
+        fs::create_dir(directory.path().join(folder)).unwrap();
+        fs::write(directory.path().join(folder).join("file"), "needle").unwrap();
+    }
+    let config = GrepConfig { directories: vec![directory.path().to_owned()], ..GrepConfig::default() };
+    let mut connection = grep(config).0(&TaskTracker::new());
+    let root = format!("file://{}/two", directory.path().display());
+    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": { "roots": {} } });
+    for message in [
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }),
+        json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "grep", "arguments": { "pattern": "needle" } } }),
+    ] {
+        connection.outgoing.send(Rope::from(message.to_string())).await.unwrap();
+    }
+    loop {
+        let Incoming::Message(message) = connection.incoming.recv().await.unwrap() else { panic!() };
+        let message: Value = serde_json::from_slice(message.text()).unwrap();
+        if message["method"] == "roots/list" {
+            let answer =
+                json!({ "jsonrpc": "2.0", "id": message["id"], "result": { "roots": [{ "uri": root }] } });
+            connection.outgoing.send(Rope::from(answer.to_string())).await.unwrap();
+        } else if message["id"] == 2 {
+            let text = &message["result"]["content"][0]["text"];
+            assert_eq!(text, "file\n[shown 1 of 1 files with matches]", "only in the folder two");
+            return;
+        }
+    }
 }
 
 #[tokio::test]

@@ -161,6 +161,7 @@ impl BuiltInServers {
                 ToolsetName::Ripgrep => GrepToolset::Ripgrep,
                 _ => GrepToolset::Grep,
             },
+            client_roots: client_roots(settings.client_roots),
             time_limit: settings.time_limit,
         });
         usable(connect, &skipped, &settings.directories)
