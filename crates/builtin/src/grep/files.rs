@@ -244,7 +244,7 @@ pub(super) enum Walk {
 
 /// Whether reading the ignore files of a directory could take forever, as with a FIFO.
 fn has_endless_rules(directory: &Path) -> bool {
-    [".gitignore", ".ignore", ".rgignore"].iter().any(|name| {
+    [".gitignore", ".ignore", ".rgignore", ".git/info/exclude"].iter().any(|name| {
         fs::metadata(directory.join(name)).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir())
     })
 }
