@@ -23,12 +23,9 @@ use std::{
 use http::{HeaderMap, Uri};
 use tokio_util::task::TaskTracker;
 use toolbay_server::{ToolServer, in_process};
-use toolbay_transport::{
-    Connection,
-    http::client::{ConnectOptions, JsonService, Target},
-};
+use toolbay_transport::http::client::{ConnectOptions, JsonService, Target};
 
-use crate::secret::SecretSource;
+use crate::{Connect, secret::SecretSource};
 use api::{Api, SharedState};
 use cache::Cache;
 use rate_limit::{RateLimit, duration};
@@ -84,7 +81,7 @@ pub enum BraveSearchConfigError {
 /// The server, ready to be connected to. All connections share the rate limit and the cache.
 #[derive(Clone)]
 pub struct BraveSearch {
-    connect: Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>,
+    connect: Connect,
     shared: Arc<SharedState>,
 }
 
@@ -141,7 +138,7 @@ pub fn brave_search(config: BraveSearchConfig) -> Result<BraveSearch, BraveSearc
 
 impl BraveSearch {
     /// Returns a function that opens a connection to the server in this process.
-    pub fn connector(&self) -> Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
+    pub fn connector(&self) -> Connect {
         self.connect.clone()
     }
 

@@ -17,12 +17,10 @@ mod tool;
 
 use std::{borrow::Cow, io, path::PathBuf, sync::Arc, time::Duration};
 
-use tokio_util::task::TaskTracker;
 use toolbay_files::{AllowedDirectories, Secrets};
 use toolbay_server::{ToolContext, ToolError, ToolResult, ToolServer, in_process};
-use toolbay_transport::Connection;
 
-use crate::ClientRoots;
+use crate::{ClientRoots, Connect};
 
 use files::{FileFilter, Search};
 use page::{Format, Page, PageLimits};
@@ -68,9 +66,7 @@ struct GrepServer {
 }
 
 /// Makes the server connectable. Directories that cannot be opened are returned with the reason.
-pub fn grep(
-    config: GrepConfig,
-) -> (Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>, Vec<(PathBuf, io::Error)>) {
+pub fn grep(config: GrepConfig) -> (Connect, Vec<(PathBuf, io::Error)>) {
     let (allowed, skipped) = AllowedDirectories::open(config.directories);
     let allowed = allowed.home(config.home).secrets(config.secrets);
     let client_roots = config.client_roots;

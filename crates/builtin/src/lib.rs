@@ -5,6 +5,11 @@
 
 #![forbid(unsafe_code)]
 
+use std::sync::Arc;
+
+use tokio_util::task::TaskTracker;
+use toolbay_transport::Connection;
+
 pub mod brave_search;
 pub mod codebase;
 mod files;
@@ -19,6 +24,9 @@ pub mod text_editor;
 pub mod time;
 
 pub use files::ClientRoots;
+
+/// Opens a connection to a server in this process.
+pub type Connect = Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>;
 
 /// The example in docs/builtin.md is a test.
 #[cfg(doctest)]

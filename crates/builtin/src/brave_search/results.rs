@@ -262,13 +262,12 @@ pub(super) fn image(result: &Fields) -> Option<String> {
         && is_url(properties.read("url"))
         && is_length(properties.read("width"))
         && is_length(properties.read("height"));
-    let shown = is_complete.then(|| {
+    is_complete.then(|| {
         let shown = ["title", "url", "page_fetched", "confidence"]
             .iter()
             .fold(Shown::default(), |shown, name| shown.field(name, result.get(name)));
         shown.0.raw("properties", &properties.pick(&["url", "width", "height"])).finish()
-    });
-    shown
+    })
 }
 
 /// The response of `llm/context`, without what its contract does not name.

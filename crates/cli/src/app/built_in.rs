@@ -119,7 +119,7 @@ impl BuiltInServers {
             secrets: secrets(settings),
             protection: protection(settings),
             write_mode: write_mode(settings),
-            client_roots: match client_roots(settings) {
+            client_roots: match client_roots(settings.client_roots) {
                 // As in the original, the roots are the directories where none is given.
                 ClientRoots::Narrow if settings.directories.is_empty() => ClientRoots::Provide,
                 roots => roots,
@@ -141,7 +141,7 @@ impl BuiltInServers {
             secrets: secrets(settings),
             protection: protection(settings),
             write_mode: write_mode(settings),
-            client_roots: client_roots(settings),
+            client_roots: client_roots(settings.client_roots),
             toolset: match settings.toolset {
                 ToolsetName::Agent => TextEditorToolset::Agent,
                 ToolsetName::Hashes => TextEditorToolset::Hashes,
@@ -266,8 +266,8 @@ fn write_mode(settings: &FileSettings) -> WriteMode {
     if settings.write_in_place { WriteMode::InPlace } else { WriteMode::Atomic }
 }
 
-fn client_roots(settings: &FileSettings) -> ClientRoots {
-    match settings.client_roots {
+fn client_roots(setting: toolbay_config::ClientRoots) -> ClientRoots {
+    match setting {
         toolbay_config::ClientRoots::Narrow => ClientRoots::Narrow,
         toolbay_config::ClientRoots::Ignore => ClientRoots::Ignore,
     }
