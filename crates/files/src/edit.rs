@@ -325,9 +325,8 @@ mod tests {
         let elapsed = begun.elapsed();
         println!("nearest text in {} bytes: {elapsed:?}", text.len());
         assert_eq!(nearest.line, 12_001);
-        // Without optimization it takes longer.
-        let limit = if cfg!(debug_assertions) { 1_000 } else { 20 };
-        assert!(elapsed.as_millis() < limit, "{elapsed:?}");
+        // Only optimized code is fast; `cargo test --release` checks it.
+        assert!(cfg!(debug_assertions) || elapsed.as_millis() < 20, "{elapsed:?}");
     }
 
     #[test]

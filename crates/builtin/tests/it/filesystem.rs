@@ -236,3 +236,77 @@ async fn media_and_several_files_are_read() {
     assert_eq!(several["content"][0]["text"], expected);
     assert_eq!(several["structuredContent"]["content"], expected);
 }
+
+#[tokio::test]
+async fn tools_beyond_the_contract_are_offered_where_configured() {
+    let directory = tempfile::tempdir().unwrap();
+    let names = async |config: FilesystemConfig| {
+        let directories = vec![directory.path().to_owned()];
+        let mut client = Client::new(filesystem(FilesystemConfig { directories, ..config }).0).await;
+        let listed = client.request("tools/list", json!({})).await;
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        let names: Vec<String> = tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect();
+        (client, names)
+    };
+    let (_, contract) = names(FilesystemConfig::default()).await;
+    assert_eq!(contract.len(), 14, "{contract:?}");
+    let config = FilesystemConfig { extra_tools: true, delete: true, ..FilesystemConfig::default() };
+    let (mut client, all) = names(config).await;
+    assert_eq!(all[14..], ["delete_file", "copy_file", "read_file_lines", "file_hash"]);
+
+    fs::write(directory.path().join("a"), "one\r\ntwo\r\nthree\r\n").unwrap();
+    let copy = json!({ "source": "a", "destination": "b" });
+    let copied = client.call("copy_file", copy.clone()).await.unwrap();
+    assert_eq!(copied, "Successfully copied a to b (17 bytes)");
+    assert!(client.call("copy_file", copy).await.unwrap_err().starts_with("Destination already exists:"));
+    assert_eq!(bytes(&directory, "b"), bytes(&directory, "a"));
+    let lines = client.call("read_file_lines", json!({ "path": "b", "start": 2, "end": 3 })).await.unwrap();
+    assert_eq!(lines, "     2\ttwo\r\n     3\tthree");
+    let past = client.call("read_file_lines", json!({ "path": "b", "start": 9 })).await.unwrap_err();
+    assert!(past.contains("/start is past the end"), "{past}");
+    let hash = client.call("file_hash", json!({ "path": "b" })).await.unwrap();
+    let write = |hash: &str| json!({ "path": "b", "content": "new", "expected_hash": hash });
+    client.call("write_file", write(&hash)).await.unwrap();
+    assert!(client.call("write_file", write(&hash)).await.unwrap_err().contains("the file has changed"));
+    client.call("delete_file", json!({ "path": "b" })).await.unwrap();
+    assert!(!directory.path().join("b").exists());
+}
+
+#[tokio::test]
+async fn parts_of_wide_texts_are_whole_lines() {
+    let directory = tempfile::tempdir().unwrap();
+    let wide: Vec<u8> = "\u{feff}one\nzwölf\nthree\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    fs::write(directory.path().join("wide"), wide).unwrap();
+    let mut client = client(&directory).await;
+    for (arguments, expected) in [
+        (json!({ "path": "wide", "head": 2 }), "one\nzwölf"),
+        (json!({ "path": "wide", "tail": 2 }), "zwölf\nthree"),
+        (json!({ "path": "wide", "offset": 2, "limit": 1 }), "zwölf"),
+    ] {
+        assert_eq!(client.call("read_text_file", arguments.clone()).await.unwrap(), expected, "{arguments}");
+    }
+}
+
+#[tokio::test]
+async fn secrets_are_not_listed_and_rules_above_count() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::create_dir_all(directory.path().join("src/target")).unwrap();
+    for path in [".gitignore", ".env", "src/id_rsa", "src/a.log", "src/b.rs", "src/target/x"] {
+        fs::write(directory.path().join(path), "*.log\ntarget\n").unwrap();
+    }
+    let mut client = client(&directory).await;
+    assert_eq!(
+        client.call("list_directory", json!({ "path": "." })).await.unwrap(),
+        "[FILE] .gitignore\n[DIR] src"
+    );
+    let tree = client.call("directory_tree", json!({ "path": "src" })).await.unwrap();
+    let tree: Value = serde_json::from_str(&tree).unwrap();
+    assert_eq!(tree, json!([{ "name": "b.rs", "type": "file" }]));
+    let found =
+        client.call("search_files", json!({ "path": ".", "pattern": "**/*", "type": "file" })).await.unwrap();
+    assert!(!found.contains(".env") && !found.contains("id_rsa") && found.contains("a.log"), "{found}");
+    let past = json!({ "path": ".", "pattern": "**/*", "offset": 99 });
+    assert_eq!(client.call("search_files", past).await.unwrap(), "[no more matches: offset=99 of 6]");
+    let invalid = client.call("search_files", json!({ "path": ".", "pattern": "a[" })).await.unwrap_err();
+    assert!(invalid.contains("/pattern is not a valid pattern"), "{invalid}");
+}

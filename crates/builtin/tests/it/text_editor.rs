@@ -159,3 +159,62 @@ async fn directories_are_shown_two_levels_deep() {
         "Here's the files and directories up to 2 levels deep in /p, excluding hidden items:\n/p\n/p/a\n/p/a/b\n"
     );
 }
+
+#[tokio::test]
+async fn twenty_edits_are_undone_and_no_more() {
+    let mut editor = Editor::new().await;
+    fs::write(editor.path("a"), "0").unwrap();
+    for number in 0..25 {
+        let edit = json!({ "old_str": number.to_string(), "new_str": (number + 1).to_string() });
+        editor.run("str_replace", "a", edit).await.unwrap();
+    }
+    for _ in 0..20 {
+        editor.run("undo_edit", "a", json!({})).await.unwrap();
+    }
+    assert_eq!(editor.content("a"), "5");
+    let refused = editor.run("undo_edit", "a", json!({})).await.unwrap_err();
+    assert_eq!(refused, "No edit history found for /a.");
+    // A file that an edit created is removed.
+    editor.run("create", "b", json!({ "file_text": "x" })).await.unwrap();
+    editor.run("undo_edit", "b", json!({})).await.unwrap();
+    assert!(!editor.directory.path().join("b").exists());
+}
+
+#[tokio::test]
+async fn no_session_undoes_the_edits_of_another() {
+    let directory = tempfile::tempdir().unwrap();
+    let config =
+        TextEditorConfig { directories: vec![directory.path().to_owned()], ..TextEditorConfig::default() };
+    let (connect, _) = text_editor(config);
+    let (mut one, mut other) = (Client::new(connect.clone()).await, Client::new(connect).await);
+    one.call(TOOL, json!({ "command": "create", "path": "a", "file_text": "x" })).await.unwrap();
+    let undo = json!({ "command": "undo_edit", "path": "a" });
+    assert_eq!(other.call(TOOL, undo.clone()).await.unwrap_err(), "No edit history found for a.");
+    one.call(TOOL, undo).await.unwrap();
+}
+
+#[tokio::test]
+async fn hashes_are_returned_and_checked() {
+    let mut editor = Editor::new().await;
+    fs::write(editor.path("a"), "one\n").unwrap();
+    let path = editor.path("a");
+    let view = json!({ "name": TOOL, "arguments": { "command": "view", "path": path } });
+    let viewed = editor.client.request("tools/call", view).await["result"]["structuredContent"].take();
+    assert_eq!(viewed["lines"], 2);
+    assert_eq!(viewed["content"].as_str().unwrap().lines().nth(1), Some("     1\tone"));
+    let edit = json!({ "old_str": "one", "new_str": "two", "expected_hash": viewed["hash"] });
+    editor.run("str_replace", "a", edit.clone()).await.unwrap();
+    fs::write(editor.path("a"), "one\none more\n").unwrap();
+    let stale = editor.run("str_replace", "a", edit).await.unwrap_err();
+    assert!(stale.contains("the file has changed"), "{stale}");
+}
+
+#[tokio::test]
+async fn views_end_at_the_configured_length() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("a"), "äöü\n".repeat(100)).unwrap();
+    let config = TextEditorConfig { max_characters: Some(10), ..TextEditorConfig::default() };
+    let mut editor = Editor::with(directory, config).await;
+    let viewed = editor.run("view", "a", json!({})).await.unwrap();
+    assert!(viewed.contains("     3\täö\n<response clipped><NOTE>"), "{viewed}");
+}
