@@ -50,8 +50,8 @@ pub use launch_hash::LaunchHash;
 pub use load::{ConfigError, ConfigFile, Input, Origin, load, load_from, load_with, parse, parse_with};
 pub use model::built_in::keys::{DirectoryKey, built_in_keys, toolsets};
 pub use model::built_in::{
-    BraveSearchSettings, BuiltIn, ClientRoots, CodebaseSettings, Compat, Embeddings, FetchSettings,
-    FileSettings, GrepSettings, MemorySettings, NetworkAccess, SandboxLevel, Secret, ShellLimits,
+    BraveSearchSettings, BuiltIn, CodebaseSettings, Compat, Embeddings, FetchSettings, FileSettings,
+    GrepSettings, MemorySettings, NetworkAccess, RootsSetting, SandboxLevel, Secret, ShellLimits,
     ShellSettings, TimeSettings, ToolsetName, WrittenBuiltIn,
 };
 pub use model::server::{

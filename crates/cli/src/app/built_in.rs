@@ -266,10 +266,10 @@ fn write_mode(settings: &FileSettings) -> WriteMode {
     if settings.write_in_place { WriteMode::InPlace } else { WriteMode::Atomic }
 }
 
-fn client_roots(setting: toolbay_config::ClientRoots) -> ClientRoots {
+fn client_roots(setting: toolbay_config::RootsSetting) -> ClientRoots {
     match setting {
-        toolbay_config::ClientRoots::Narrow => ClientRoots::Narrow,
-        toolbay_config::ClientRoots::Ignore => ClientRoots::Ignore,
+        toolbay_config::RootsSetting::Narrow => ClientRoots::Narrow,
+        toolbay_config::RootsSetting::Ignore => ClientRoots::Ignore,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use toolbay_config::{
-    BuiltIn, ClientRoots, CodebaseSettings, FileSettings, GrepSettings, MemorySettings, Permission,
+    BuiltIn, CodebaseSettings, FileSettings, GrepSettings, MemorySettings, Permission, RootsSetting,
     ServerConfig, ServerEndpoint, ServerOptions,
 };
 use toolbay_control::Note;
@@ -115,7 +115,7 @@ impl DefaultServers {
             (Some(folder), settings) => in_project(settings, folder).unwrap_or_else(|| settings.clone()),
             // Only a server that is alone may take its directories from its client.
             (None, BuiltIn::Filesystem(files)) if files.directories.is_empty() => {
-                BuiltIn::Filesystem(FileSettings { client_roots: ClientRoots::Ignore, ..files.clone() })
+                BuiltIn::Filesystem(FileSettings { client_roots: RootsSetting::Ignore, ..files.clone() })
             }
             (None, settings) => settings.clone(),
         }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use toolbay_config::{
-    BraveSearchSettings, BuiltIn, ClientRoots, FetchSettings, FileSettings, GrepSettings, MemorySettings,
+    BraveSearchSettings, BuiltIn, FetchSettings, FileSettings, GrepSettings, MemorySettings, RootsSetting,
     Secret, ShellLimits, ShellSettings, TimeSettings, ToolsetName, scope::find_project,
 };
 
@@ -104,8 +104,8 @@ fn files(directories: Vec<PathBuf>, toolset: ToolsetName, args: &FileArgs) -> Fi
     }
 }
 
-fn client_roots(are_ignored: bool) -> ClientRoots {
-    if are_ignored { ClientRoots::Ignore } else { ClientRoots::Narrow }
+fn client_roots(are_ignored: bool) -> RootsSetting {
+    if are_ignored { RootsSetting::Ignore } else { RootsSetting::Narrow }
 }
 
 /// The directories in full; those that cannot be read are reported by the server.

@@ -7,8 +7,8 @@ mod settings;
 mod written;
 
 pub use settings::{
-    BraveSearchSettings, BuiltIn, ClientRoots, CodebaseSettings, Compat, Embeddings, FetchSettings,
-    FileSettings, GrepSettings, MemorySettings, NetworkAccess, SandboxLevel, Secret, ShellLimits,
+    BraveSearchSettings, BuiltIn, CodebaseSettings, Compat, Embeddings, FetchSettings, FileSettings,
+    GrepSettings, MemorySettings, NetworkAccess, RootsSetting, SandboxLevel, Secret, ShellLimits,
     ShellSettings, TimeSettings, ToolsetName,
 };
 pub use written::WrittenBuiltIn;

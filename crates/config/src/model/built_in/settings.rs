@@ -68,7 +68,7 @@ pub struct FileSettings {
     pub toolset: ToolsetName,
     /// What the roots of a client mean.
     #[serde(default)]
-    pub client_roots: ClientRoots,
+    pub client_roots: RootsSetting,
     /// Whether files whose names indicate secrets are shown.
     #[serde(default)]
     pub secrets: bool,
@@ -99,7 +99,7 @@ pub struct GrepSettings {
     pub toolset: ToolsetName,
     /// What the roots of a client mean.
     #[serde(default)]
-    pub client_roots: ClientRoots,
+    pub client_roots: RootsSetting,
     /// Whether files whose names indicate secrets are searched.
     #[serde(default)]
     pub secrets: bool,
@@ -111,7 +111,7 @@ pub struct GrepSettings {
 /// What the roots of a legacy client mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum ClientRoots {
+pub enum RootsSetting {
     /// Of the configured directories, only what is in them can be used.
     #[default]
     Narrow,
