@@ -12,6 +12,7 @@ use toolbay_transport::Connection;
 
 pub mod brave_search;
 pub mod codebase;
+pub mod fetch;
 mod files;
 pub mod filesystem;
 pub mod grep;

@@ -86,7 +86,7 @@ struct Conversion {
 }
 
 async fn get_current_time(_: Arc<Clock>, arguments: Current, _: ToolContext) -> ToolResult {
-    let zone = zone(&arguments.timezone).map_err(|reason| failed("get_current_time", &reason))?;
+    let zone = zone("timezone", &arguments.timezone).map_err(|reason| failed("get_current_time", &reason))?;
     let now = Timestamp::now().to_zoned(zone);
     Ok(pretty(&Time::new(arguments.timezone, &now)))
 }
@@ -97,12 +97,19 @@ async fn convert_time(_: Arc<Clock>, arguments: Convert, _: ToolContext) -> Tool
 }
 
 fn convert(now: Timestamp, arguments: &Convert) -> Result<Conversion, String> {
-    let (from, to) = (zone(&arguments.source_timezone)?, zone(&arguments.target_timezone)?);
+    let from = zone("source_timezone", &arguments.source_timezone)?;
+    let to = zone("target_timezone", &arguments.target_timezone)?;
     let time = civil::Time::strptime("%H:%M", &arguments.time)
         .map_err(|_| "Invalid time format. Expected HH:MM [24-hour format]")?;
     let today = now.to_zoned(from.clone()).date();
-    // A time that does not exist on the day that the clocks go forward is moved by as much as they are.
     let source = today.to_datetime(time).to_zoned(from).map_err(|error| error.to_string())?;
+    // When the clocks go back, the first of two equal times is meant; when they go forward, some do not exist.
+    if source.time() != time {
+        return Err(format!(
+            "Invalid time: {} does not exist in {} on {today} (skipped by a clock change)",
+            arguments.time, arguments.source_timezone
+        ));
+    }
     let target = source.with_time_zone(to);
     let difference = target.offset().seconds() - source.offset().seconds();
     Ok(Conversion {
@@ -121,7 +128,11 @@ fn hours(seconds: i32) -> String {
     format!("{}h", format!("{hours:+.2}").trim_end_matches('0').trim_end_matches('.'))
 }
 
-fn zone(name: &str) -> Result<TimeZone, String> {
+/// The time zone of an argument, in upper or lower case.
+fn zone(argument: &str, name: &str) -> Result<TimeZone, String> {
+    if name.is_empty() {
+        return Err(format!("Missing required argument: {argument}"));
+    }
     TimeZone::get(name).map_err(|_| format!("Invalid timezone: 'No time zone found with key {name}'"))
 }
 
@@ -150,10 +161,10 @@ impl Time {
 mod tests {
     use super::*;
 
-    fn converted(at: &str, from: &str, time: &str, to: &str) -> Conversion {
+    fn converted(at: &str, from: &str, time: &str, to: &str) -> Result<Conversion, String> {
         let arguments =
             Convert { source_timezone: from.into(), time: time.into(), target_timezone: to.into() };
-        convert(at.parse().unwrap(), &arguments).unwrap()
+        convert(at.parse().unwrap(), &arguments)
     }
 
     #[test]
@@ -183,24 +194,70 @@ mod tests {
                 "2026-07-14T21:00:00+05:30",
                 "-3.5h",
             ),
-            // The clocks go forward from 02:00 to 03:00.
+            // The clocks go forward from 02:00 to 03:00, and back from 03:00 to 02:00.
             (
                 "2026-03-29T12:00:00Z",
                 "Europe/Berlin",
-                "02:30",
+                "03:00",
                 "Etc/UTC",
-                "2026-03-29T01:30:00+00:00",
+                "2026-03-29T01:00:00+00:00",
                 "-2.0h",
             ),
+            (
+                "2026-03-29T12:00:00Z",
+                "Europe/Berlin",
+                "01:59",
+                "Etc/UTC",
+                "2026-03-29T00:59:00+00:00",
+                "-1.0h",
+            ),
+            (
+                "2026-10-25T12:00:00Z",
+                "Europe/Berlin",
+                "02:30",
+                "Etc/UTC",
+                "2026-10-25T00:30:00+00:00",
+                "-2.0h",
+            ),
+            // Daylight saving time of half an hour.
+            (
+                "2026-07-15T12:00:00Z",
+                "Australia/Lord_Howe",
+                "9:5",
+                "Etc/UTC",
+                "2026-07-14T22:35:00+00:00",
+                "-10.5h",
+            ),
         ] {
-            let conversion = converted(at, from, time, to);
+            let conversion = converted(at, from, time, to).unwrap();
             assert_eq!(
                 (conversion.target.datetime.as_str(), conversion.time_difference.as_str()),
                 (expected, difference)
             );
         }
-        let summer = converted("2026-07-15T12:00:00Z", "Europe/Berlin", "12:00", "Etc/UTC").source;
+        let summer = converted("2026-07-15T12:00:00Z", "Europe/Berlin", "12:00", "Etc/UTC").unwrap().source;
         assert!(summer.is_dst && summer.day_of_week == "Wednesday");
-        assert!(zone("Mars/Olympus").unwrap_err().contains("No time zone found with key Mars/Olympus"));
+    }
+
+    #[test]
+    fn mistakes_are_worded_as_the_original_does() {
+        let at = "2026-03-29T12:00:00Z";
+        for (from, time, to, expected) in [
+            ("Mars/X", "12:00", "UTC", "Invalid timezone: 'No time zone found with key Mars/X'"),
+            ("", "12:00", "UTC", "Missing required argument: source_timezone"),
+            ("UTC", "12:00", "", "Missing required argument: target_timezone"),
+            ("UTC", "25:00", "UTC", "Invalid time format. Expected HH:MM [24-hour format]"),
+            ("UTC", "12:00:00", "UTC", "Invalid time format. Expected HH:MM [24-hour format]"),
+            ("UTC", "", "UTC", "Invalid time format. Expected HH:MM [24-hour format]"),
+            (
+                "Europe/Berlin",
+                "02:30",
+                "UTC",
+                "Invalid time: 02:30 does not exist in Europe/Berlin on 2026-03-29 (skipped by a clock change)",
+            ),
+        ] {
+            assert_eq!(converted(at, from, time, to).err().as_deref(), Some(expected));
+        }
+        assert!(converted(at, "europe/berlin", "12:00", "utc").is_ok(), "in lower case, too");
     }
 }

@@ -1,7 +1,7 @@
 //! MCP servers that run in this process.
 //!
 //! Such a server is an ordinary MCP server at the other end of `transport::memory`: it gets the same messages, the same checks
-//! and the same limits as any other. A [`ToolServer`] is declared: [`Tool`]s, [`Resource`]s and the state that they share.
+//! and the same limits as any other. A [`ToolServer`] is declared: [`Tool`]s, [`Resource`]s, [`Prompt`]s and the state that they share.
 //! [`Server`] is what differs between servers; [`serve`] is what they share: the handshake of legacy revisions, requests of
 //! modern ones, which name their revision in `_meta` and stand alone, concurrent calls, cancellation, progress, subscriptions
 //! and the roots of clients.
@@ -15,6 +15,7 @@ mod context;
 mod methods;
 mod output;
 mod progress;
+mod prompt;
 mod resource;
 mod roots;
 mod schema;
@@ -29,6 +30,7 @@ pub use connection::serve;
 pub use context::{BlockingThreads, ToolContext};
 pub use output::{ToolError, ToolOutput, ToolResult, limit};
 pub use progress::Progress;
+pub use prompt::{Prompt, PromptArguments, PromptText};
 pub use resource::{Resource, ResourceContents, ResourceError};
 pub use roots::Root;
 pub use server::{Call, CallFuture, Server, in_process, unknown_resource};

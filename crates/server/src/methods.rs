@@ -33,7 +33,7 @@ impl Handshake {
 
 /// Whether the method runs code of the server, and so may take long.
 pub(super) fn is_slow(method_name: &str) -> bool {
-    matches!(method_name, method::TOOLS_CALL | method::RESOURCES_READ)
+    matches!(method_name, method::TOOLS_CALL | method::RESOURCES_READ | method::PROMPTS_GET)
 }
 
 /// Whether the method is about changes that the client wants to know.
@@ -65,6 +65,10 @@ fn quick_result(server: &dyn Server, call: &MethodCall) -> Result<ObjectBuilder,
         method::TOOLS_LIST => whole(call).map(|()| list("tools", server.tools())),
         method::RESOURCES_LIST => match server.resources() {
             Some(items) => whole(call).map(|()| list("resources", items)),
+            None => Err(unknown_method(call)),
+        },
+        method::PROMPTS_LIST => match server.prompts() {
+            Some(items) => whole(call).map(|()| list("prompts", items)),
             None => Err(unknown_method(call)),
         },
         method::RESOURCE_TEMPLATES_LIST => match resources(&|| server.resource_templates()) {
@@ -115,7 +119,7 @@ pub(super) fn subscribe(subscriptions: &mut Subscriptions, request: &Request) ->
     }
 }
 
-/// Calls a tool or reads a resource, and responds.
+/// Calls a tool, reads a resource or makes a prompt, and responds.
 pub(super) async fn slow_answer(
     server: &dyn Server,
     request: &Request,
@@ -133,6 +137,14 @@ pub(super) async fn slow_answer(
                     let roots = if features(call).has_sessions() { roots.read().await } else { None };
                     server.call(Call { tool: &tool, arguments, progress, roots }).await
                 }
+                Err(why) => Err(why),
+            },
+        },
+        (method::PROMPTS_GET, Some(_)) if server.prompts().is_none() => Err(unknown_method(call)),
+        (method::PROMPTS_GET, Some(_)) => match call.string_param("name") {
+            None => Err(invalid("Missing prompt name")),
+            Some(prompt) => match arguments(call) {
+                Ok(arguments) => server.prompt(&prompt, arguments).await,
                 Err(why) => Err(why),
             },
         },
@@ -193,6 +205,9 @@ fn capabilities_and_instructions(result: ObjectBuilder, server: &dyn Server) -> 
         None => ("{}", "{}"),
     };
     let mut capabilities = ObjectBuilder::new();
+    if server.prompts().is_some() {
+        capabilities = capabilities.raw("prompts", "{}");
+    }
     if server.resources().is_some() {
         capabilities = capabilities.raw("resources", resources);
     }

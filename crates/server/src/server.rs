@@ -60,6 +60,16 @@ pub trait Server: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Err(unknown_resource(uri))))
     }
 
+    /// Its prompts, as a JSON array; nothing for a server that has none.
+    fn prompts(&self) -> Option<String> {
+        None
+    }
+
+    /// Makes the text of a prompt, whose arguments are a JSON object. Dropping the future cancels it.
+    fn prompt<'a>(&'a self, name: &'a str, _arguments: &'a str) -> CallFuture<'a> {
+        Box::pin(std::future::ready(Err(unknown_prompt(name))))
+    }
+
     /// Where it announces changes, for clients to subscribe to; nothing for a server that announces none.
     fn changes(&self) -> Option<&Changes> {
         None
@@ -74,6 +84,11 @@ pub trait Server: fmt::Debug + Send + Sync + 'static {
 /// The error for a resource that is not there.
 pub fn unknown_resource(uri: &str) -> ErrorObject {
     ErrorObject::new(ErrorCode::RESOURCE_NOT_FOUND, format!("unknown resource `{uri}`"))
+}
+
+/// The error for a prompt that is not there.
+pub(crate) fn unknown_prompt(name: &str) -> ErrorObject {
+    ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("Unknown prompt: {name}"))
 }
 
 /// Returns a function that opens a connection to the server in this process.

@@ -1,12 +1,14 @@
-//! A server that is declared: a state, tools and resources.
+//! A server that is declared: a state, tools, resources and prompts.
 
 use std::{fmt, sync::Arc};
 
 use serde_json::Value;
 
-use crate::{Call, CallFuture, Changes, Resource, Server, Toolset, unknown_resource};
+use crate::{
+    Call, CallFuture, Changes, Prompt, Resource, Server, Toolset, server::unknown_prompt, unknown_resource,
+};
 
-/// A server of declared tools, and of resources if it has any.
+/// A server of declared tools, and of resources and prompts if it has any.
 #[derive(Debug)]
 pub struct ToolServer<S> {
     name: String,
@@ -14,6 +16,7 @@ pub struct ToolServer<S> {
     state: Arc<S>,
     tools: Toolset<S>,
     resources: Vec<Resource<S>>,
+    prompts: Vec<Prompt<S>>,
     changes: Option<Changes>,
     wants_roots: bool,
 }
@@ -27,6 +30,7 @@ impl<S: Send + Sync + 'static> ToolServer<S> {
             state: Arc::new(state),
             tools,
             resources: Vec::new(),
+            prompts: Vec::new(),
             changes: None,
             wants_roots: false,
         }
@@ -40,6 +44,12 @@ impl<S: Send + Sync + 'static> ToolServer<S> {
     /// Adds a resource, or a template of resources.
     pub fn resource(mut self, resource: Resource<S>) -> Self {
         self.resources.push(resource);
+        self
+    }
+
+    /// Adds a prompt.
+    pub fn prompt(mut self, prompt: Prompt<S>) -> Self {
+        self.prompts.push(prompt);
         self
     }
 
@@ -88,6 +98,18 @@ impl<S: fmt::Debug + Send + Sync + 'static> Server for ToolServer<S> {
         match self.resources.iter().find(|resource| resource.matches(uri)) {
             Some(resource) => Box::pin(resource.read(&self.state, self.tools.threads(), uri)),
             None => Box::pin(std::future::ready(Err(unknown_resource(uri)))),
+        }
+    }
+
+    fn prompts(&self) -> Option<String> {
+        let definitions = || Value::from_iter(self.prompts.iter().map(Prompt::definition)).to_string();
+        (!self.prompts.is_empty()).then(definitions)
+    }
+
+    fn prompt<'a>(&'a self, name: &'a str, arguments: &'a str) -> CallFuture<'a> {
+        match self.prompts.iter().find(|prompt| prompt.name() == name) {
+            Some(prompt) => Box::pin(prompt.get(self.state.clone(), arguments)),
+            None => Box::pin(std::future::ready(Err(unknown_prompt(name)))),
         }
     }
 

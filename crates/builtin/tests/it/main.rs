@@ -8,6 +8,7 @@ mod client_roots; // roots of clients and directories of servers
 mod codebase; // search and reading: results, limits, errors
 mod edits; // generated files keep what edits do not touch
 mod endpoint; // embeddings from an endpoint, over HTTP
+mod fetch; // pages as Markdown, robots.txt, private addresses
 mod filesystem; // where the published server fails
 mod grep; // searches: results, pages, limits, the same as rg
 mod hub; // the hub's own server, legacy and modern

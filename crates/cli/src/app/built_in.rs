@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use toolbay_builtin::{
     ClientRoots,
     brave_search::{BraveSearchConfig, brave_search},
+    fetch::{FetchConfig, fetch},
     filesystem::{FilesystemConfig, FilesystemToolset, filesystem},
     grep::{GrepConfig, GrepToolset, grep},
     hub::{StatusSource, hub},
@@ -23,8 +24,8 @@ use toolbay_builtin::{
     time::time,
 };
 use toolbay_config::{
-    BraveSearchSettings, BuiltIn, FileSettings, GrepSettings, MemorySettings, NetworkAccess, SandboxLevel,
-    ServerEndpoint, ShellLimits, ShellSettings, ToolsetName, inherited,
+    BraveSearchSettings, BuiltIn, FetchSettings, FileSettings, GrepSettings, MemorySettings, NetworkAccess,
+    SandboxLevel, ServerEndpoint, ShellLimits, ShellSettings, ToolsetName, inherited,
 };
 use toolbay_files::{Protection, Secrets, WriteMode};
 use toolbay_host::{Connector, Endpoint, InProcess, refusing};
@@ -108,7 +109,7 @@ impl BuiltInServers {
             BuiltIn::Hub => Ok(hub(self.status.clone(), None)),
             BuiltIn::Grep(settings) => self.grep(settings),
             BuiltIn::BraveSearch(settings) => self.brave_search(settings),
-            BuiltIn::Fetch(_) => Err("this version does not have it".to_owned()),
+            BuiltIn::Fetch(settings) => Ok(self.fetch(settings)),
         }
     }
 
@@ -211,6 +212,16 @@ impl BuiltInServers {
             environment: self.environment.clone(),
             results: None,
         }))
+    }
+
+    fn fetch(&self, settings: &FetchSettings) -> InProcess {
+        fetch(FetchConfig {
+            user_agent: settings.user_agent.clone(),
+            ignore_robots_txt: settings.ignore_robots_txt,
+            proxy_url: settings.proxy_url.clone(),
+            allow_private: settings.private_addresses,
+            route: ConnectOptions { proxies: self.trees.proxies().clone(), ..ConnectOptions::default() },
+        })
     }
 
     /// The memories of a file, or of a project where none is given. Text files are in a directory.

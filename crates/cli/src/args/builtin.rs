@@ -241,7 +241,7 @@ pub(crate) struct FetchArgs {
     #[arg(long, value_name = "URL")]
     pub(crate) proxy_url: Option<String>,
     /// Allow addresses of this machine and of private networks
-    #[arg(long)]
+    #[arg(long, visible_alias = "allow-private-ips")]
     pub(crate) private_addresses: bool,
     #[command(flatten)]
     pub(crate) serving: ServingArgs,

@@ -92,6 +92,7 @@ fn route(config: &ServerConfig, remote: &Remote, base_env: &BTreeMap<OsString, O
             first_byte: tuning.first_byte_timeout.unwrap_or(server_settings(config).timeouts.total),
             stream_idle: tuning.stream_idle_timeout,
         },
+        ..ConnectOptions::default()
     }
 }
 

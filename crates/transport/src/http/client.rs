@@ -19,6 +19,7 @@
 //! - Nothing is sent to another origin than the target's; no header and no query is ever printed.
 //! - Responses may be compressed; limits count what comes out.
 
+mod addresses;
 mod connector;
 pub(crate) mod decompress;
 pub(crate) mod error;
@@ -29,17 +30,20 @@ pub(crate) mod response;
 mod session;
 pub(crate) mod target;
 mod task;
+mod web;
 
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
+pub use addresses::{AddressPolicy, PrivateAddress};
 pub use connector::{ConnectOptions, HttpTimeouts, Proxies};
 pub use error::HttpError;
 pub use headers::HeaderRules;
 pub use origin_client::{JsonResponse, JsonService};
 pub use target::Target;
+pub use web::{WebClient, WebError, WebResponse};
 
 use crate::Connection;
 use session::HttpSession;

@@ -3,11 +3,12 @@
 use std::{
     ffi::OsStr,
     fmt, io,
-    net::IpAddr,
+    net::{IpAddr, SocketAddr},
     pin::Pin,
     sync::{Arc, LazyLock},
     task::{Context, Poll},
     time::Duration,
+    vec,
 };
 
 use http::Uri;
@@ -17,7 +18,7 @@ use hyper_util::{
     client::{
         legacy::connect::{
             Connected, Connection, HttpConnector,
-            dns::{GaiAddrs, GaiResolver, Name},
+            dns::{GaiResolver, Name},
             proxy::Tunnel,
         },
         proxy::matcher::{Intercept, Matcher},
@@ -29,6 +30,7 @@ use tokio::{net::TcpStream, time::timeout};
 use tower_service::Service;
 
 use crate::http::client::{
+    addresses::{AddressPolicy, refuse_private},
     error::{UnknownHost, reason},
     origin_client::Purpose,
     target::shown,
@@ -52,13 +54,13 @@ impl Connector {
             Some("https" | "wss") => trusting(&route.ca),
             _ => trusting_nobody(),
         };
-        let mut tcp = HttpConnector::new_with_resolver(Resolver(GaiResolver::new()));
-        tcp.enforce_http(false);
-        tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(KEEP_ALIVE));
-        tcp.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
-        tcp.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
-        let plain = PlainConnector { tcp, proxies: route.proxies.clone(), purpose };
+        let plain = PlainConnector {
+            direct: tcp(route.addresses),
+            to_proxy: tcp(AddressPolicy::Any),
+            proxies: route.proxies.clone(),
+            purpose,
+            addresses: route.addresses,
+        };
         let builder = HttpsConnectorBuilder::new().with_tls_config(config).https_or_http();
         let connector = match purpose {
             Purpose::Requests => builder.enable_all_versions().wrap_connector(plain),
@@ -66,6 +68,16 @@ impl Connector {
         };
         Self { connector, limit: route.timeouts.connect }
     }
+}
+
+fn tcp(addresses: AddressPolicy) -> HttpConnector<Resolver> {
+    let mut tcp = HttpConnector::new_with_resolver(Resolver { system: GaiResolver::new(), addresses });
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(KEEP_ALIVE));
+    tcp.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
+    tcp.set_keepalive_retries(Some(KEEP_ALIVE_RETRIES));
+    tcp
 }
 
 type ConnectFuture<T> = Pin<Box<dyn Future<Output = Result<T, io::Error>> + Send>>;
@@ -94,31 +106,45 @@ impl Service<Uri> for Connector {
     }
 }
 
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
 /// The resolver of the system, whose failures are distinguished from those of a connection.
 #[derive(Clone)]
-pub(super) struct Resolver(GaiResolver);
+pub(super) struct Resolver {
+    system: GaiResolver,
+    addresses: AddressPolicy,
+}
 
 impl Service<Name> for Resolver {
-    type Response = GaiAddrs;
-    type Error = UnknownHost;
-    type Future = Pin<Box<dyn Future<Output = Result<GaiAddrs, UnknownHost>> + Send>>;
+    type Response = vec::IntoIter<SocketAddr>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), UnknownHost>> {
-        self.0.poll_ready(context).map_err(UnknownHost)
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.system.poll_ready(context).map_err(|error| UnknownHost(error).into())
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let looking = self.0.call(name);
-        Box::pin(async move { looking.await.map_err(UnknownHost) })
+        let (looking, policy) = (self.system.call(name.clone()), self.addresses);
+        Box::pin(async move {
+            let found: Vec<SocketAddr> = looking.await.map_err(UnknownHost)?.collect();
+            if policy == AddressPolicy::Public {
+                refuse_private(name.as_str(), found.iter().map(SocketAddr::ip))?;
+            }
+            Ok(found.into_iter())
+        })
     }
 }
 
 /// Connections without TLS.
 #[derive(Clone)]
 pub(super) struct PlainConnector {
-    tcp: HttpConnector<Resolver>,
+    direct: HttpConnector<Resolver>,
+    to_proxy: HttpConnector<Resolver>,
     proxies: Proxies,
     purpose: Purpose,
+    /// Where connections may go that do not go to a proxy.
+    addresses: AddressPolicy,
 }
 
 impl Service<Uri> for PlainConnector {
@@ -131,15 +157,20 @@ impl Service<Uri> for PlainConnector {
     }
 
     fn call(&mut self, url: Uri) -> Self::Future {
-        let mut tcp = self.tcp.clone();
+        let (mut direct, to_proxy, addresses) = (self.direct.clone(), self.to_proxy.clone(), self.addresses);
         let (proxy, is_forwarded) = (self.proxies.of(&url), self.purpose.is_sent_on(&url));
         Box::pin(async move {
             let Some(proxy) = proxy else {
-                let io = tcp.call(url).await.map_err(io::Error::other)?;
+                if addresses == AddressPolicy::Public {
+                    // An address is not resolved, so the resolver does not see it.
+                    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+                    refuse_private(host, host.parse()).map_err(io::Error::other)?;
+                }
+                let io = direct.call(url).await.map_err(io::Error::other)?;
                 return Ok(PlainStream { io, is_forwarded: false });
             };
             let name = shown(proxy.uri());
-            through(proxy, tcp, url, is_forwarded)
+            through(proxy, to_proxy, url, is_forwarded)
                 .await
                 .map_err(|why| io::Error::other(format!("through the proxy {name}: {why}")))
         })
@@ -265,6 +296,8 @@ pub struct ConnectOptions {
     pub ca: Vec<CertificateDer<'static>>,
     /// The proxies to use.
     pub proxies: Proxies,
+    /// Where connections may go. A proxy may be anywhere.
+    pub addresses: AddressPolicy,
     /// Timeouts.
     pub timeouts: HttpTimeouts,
 }

@@ -88,11 +88,13 @@ pub(super) struct UnknownHost(pub(super) io::Error);
 
 /// Whether an error is about a name that cannot be resolved.
 pub(super) fn is_unknown_host(error: &(dyn Error + 'static)) -> bool {
-    let chain = iter::successors(Some(error), |error| (*error).source());
+    find::<UnknownHost>(error).is_some()
+}
+
+/// Returns the error of this type that caused another one.
+pub(super) fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    let mut chain = iter::successors(Some(error), |error| (*error).source());
     // An `io::Error` has the source of the error inside it for a source, never that error itself.
-    let inside = |error: &(dyn Error + 'static)| {
-        let inner = error.downcast_ref::<io::Error>()?.get_ref()?;
-        Some(is_unknown_host(inner))
-    };
-    chain.into_iter().any(|error| error.is::<UnknownHost>() || inside(error).unwrap_or_default())
+    let inside = |error: &'a (dyn Error + 'static)| find(error.downcast_ref::<io::Error>()?.get_ref()?);
+    chain.find_map(|error| error.downcast_ref().or_else(|| inside(error)))
 }

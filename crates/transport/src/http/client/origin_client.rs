@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::http::{
     ReadBodyError,
     client::{
-        HttpError, Target,
+        ConnectOptions, HttpError, Target,
         connector::Connector,
         decompress::{DecompressedBody, UNDERSTOOD},
         error::{is_unknown_host, reason},
@@ -215,13 +215,23 @@ impl Purpose {
 
 /// A pool of its own for one server; its connections are tasks of `tasks` and end with it.
 pub(super) fn pool(target: &Target, purpose: Purpose, tasks: &TaskTracker) -> Pool {
+    pool_of(target.url.scheme_str(), &target.route, purpose, tasks)
+}
+
+/// A pool for servers that are reached by this scheme; with `https`, also those without TLS.
+pub(super) fn pool_of(
+    scheme: Option<&str>,
+    route: &ConnectOptions,
+    purpose: Purpose,
+    tasks: &TaskTracker,
+) -> Pool {
     Client::builder(TrackedExecutor(tasks.clone()))
         .timer(TokioTimer::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE)
         .http2_keep_alive_interval(PING)
         .http2_keep_alive_timeout(PONG)
-        .build(Connector::new(target.url.scheme_str(), &target.route, purpose))
+        .build(Connector::new(scheme, route, purpose))
 }
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
