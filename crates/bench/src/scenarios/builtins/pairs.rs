@@ -1,6 +1,6 @@
 //! Published servers, and the built-in ones that take their place.
 
-/// How both are started. In arguments, `{project}` is the project's directory.
+/// How both are started. In arguments, `{project}` is the project's directory, `{memory}` one in memory.
 pub(super) struct Pair {
     pub(super) name: &'static str,
     /// The published package.
@@ -24,7 +24,7 @@ pub(super) const PAIRS: &[Pair] = &[
         program: NODE,
         script: Some("npm/node_modules/@modelcontextprotocol/server-filesystem/dist/index.js"),
         ours: &["filesystem"],
-        arguments: &["{project}"],
+        arguments: &["{project}", "{memory}"],
     },
     Pair {
         name: "memory",

@@ -15,13 +15,19 @@ const FILES: usize = 100;
 const LARGE: usize = 100 * 1024 * 1024;
 
 /// A project of 15,000 files, a long file, and some to read and edit.
-pub(super) struct Project(TempDir);
+pub(super) struct Project {
+    directory: TempDir,
+    memory: TempDir,
+}
 
 impl Project {
-    /// Creates it on the disk that the repository is on, not in memory, where writing costs nothing.
+    /// Creates it on the disk that the repository is on.
     pub(super) fn create() -> Result<Self> {
         let target = crate::workspace::root().join("target");
-        let project = Self(tempfile::Builder::new().prefix("builtins-").tempdir_in(target)?);
+        let temporary = |place: &Path| tempfile::Builder::new().prefix("builtins-").tempdir_in(place);
+        let memory = Path::new("/dev/shm");
+        let memory = if memory.is_dir() { temporary(memory)? } else { tempfile::tempdir()? };
+        let project = Self { directory: temporary(&target)?, memory };
         let root = project.path();
         for directory in 0..DIRECTORIES {
             let path = root.join(format!("tree/part{}/module{directory}", directory % 10));
@@ -47,13 +53,20 @@ impl Project {
         let text = "A line of the small file, which has sixty bytes as it happens\n".repeat(48);
         fs::write(root.join("small.txt"), &text)?;
         for side in ["ours", "original"] {
-            fs::write(root.join(format!("edit-{side}.txt")), format!("edit 0\n{text}"))?;
+            for directory in [root, project.memory()] {
+                fs::write(directory.join(format!("edit-{side}.txt")), format!("edit 0\n{text}"))?;
+            }
         }
         Ok(project)
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.0.path()
+        self.directory.path()
+    }
+
+    /// A directory in memory.
+    pub(super) fn memory(&self) -> &Path {
+        self.memory.path()
     }
 }
 

@@ -104,6 +104,16 @@ impl Generated {
         self.style
     }
 
+    /// The line of the first marker, from 1.
+    pub(super) fn marker_line(&self) -> usize {
+        self.marker_line
+    }
+
+    /// Whether all lines have the same line ending, and the last one has it, too.
+    pub(super) fn has_uniform_lines(&self) -> bool {
+        self.ending.is_some() && decoded(&self.bytes, self.style).iter().any(|text| text.ends_with('\n'))
+    }
+
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
