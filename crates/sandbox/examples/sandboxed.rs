@@ -19,6 +19,7 @@ fn main() -> std::io::Result<()> {
     }
     let policy = Policy { write: vec![std::env::current_dir()?], ..Policy::new(level) };
     let arguments = Helper::arguments(&policy, command.iter().map(OsString::as_os_str))?;
-    let status = Command::new(Helper::current_exe().path()).args(arguments).status()?;
-    std::process::exit(status.code().unwrap_or(1));
+    let mut helper = Command::new(Helper::current_exe().path());
+    helper.args(arguments).env_clear().envs(Helper::environment(std::env::vars_os().collect()));
+    std::process::exit(helper.status()?.code().unwrap_or(1));
 }

@@ -3,20 +3,22 @@
 use std::{
     ffi::CString,
     fs, io,
-    os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, symlink},
+    os::{
+        fd::AsFd,
+        unix::fs::{PermissionsExt, symlink},
+    },
     path::{Path, PathBuf},
 };
 
 use rustix::{
-    fs::StatVfsMountFlags,
-    mount::{
-        MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_bind_recursive, mount_change,
-        mount_remount, unmount,
-    },
-    process::{chdir, geteuid, pivot_root},
+    mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, mount_remount, unmount},
+    process::{chdir, pivot_root},
 };
 
-use crate::Policy;
+use crate::{
+    Network, Policy, namespaces,
+    root_directory::{Access, EmptyCovers, RootDirectory},
+};
 
 /// Directories of the system, which have no secrets that other users may not read.
 pub(crate) const SYSTEM: [&str; 13] = [
@@ -34,9 +36,19 @@ pub(crate) const SYSTEM: [&str; 13] = [
     "/snap",
     "/run/current-system",
 ];
+/// Those in which the super-user keeps files that no other user may read.
+pub(crate) const WITH_PRIVATE_FILES: [&str; 2] = ["/etc", "/opt"];
+/// How deep such files are looked for.
+const PRIVATE_DEPTH: usize = 6;
 /// The devices that every program may use.
 pub(crate) const DEVICES: [&str; 6] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+
+/// One file system in memory for all that is temporary, so that one limit holds for all of it. The helper looks at it, too.
+pub(crate) const TEMPORARY: &str = "/.temporary";
+/// Its directories, and where a program finds them.
+const TEMPORARY_DIRECTORIES: [(&str, &str); 4] =
+    [("tmp", "/tmp"), ("var-tmp", "/var/tmp"), ("run", "/run"), ("shm", "/dev/shm")];
 
 /// Where the new root is built. It is a directory that exists everywhere and is hidden from the program anyway.
 const BUILD: &str = "/tmp";
@@ -47,161 +59,115 @@ const NEW: &str = "/new";
 ///
 /// The old root is first moved aside, so that what is below `/tmp` can be given, too.
 pub(crate) fn enter(policy: &Policy) -> io::Result<()> {
+    let is_super_user = namespaces::is_super_user();
+    let name_servers = fs::canonicalize("/etc/resolv.conf").ok();
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)?;
-    mount_tmpfs(BUILD, 1 << 20, 0o755)?;
+    mount_tmpfs(Path::new(BUILD), 1 << 20, 0o755)?;
     for name in [OLD, NEW] {
         fs::create_dir(format!("{BUILD}{name}"))?;
     }
     chdir(BUILD)?;
     pivot_root(".", ".".to_owned() + OLD)?;
     chdir("/")?;
-    mount_tmpfs(NEW, 1 << 20, 0o755)?;
+    let empty = EmptyCovers::create(Path::new("/"))?;
+    mount_tmpfs(Path::new(NEW), 1 << 20, 0o755)?;
+    let root = RootDirectory::open(Path::new(OLD), Path::new(NEW))?;
 
-    for path in SYSTEM.iter().map(Path::new) {
-        give(path, Access::Read)?;
+    give_temporary(&root, policy)?;
+    for path in SYSTEM {
+        give_system(&root, Path::new(path))?;
     }
-    hide_private_files(&Path::new(NEW).join("etc"))?;
-    give_devices()?;
-    for path in ["/tmp", "/var/tmp", "/run"] {
-        let target = inside(Path::new(path));
-        fs::create_dir_all(&target)?;
-        mount_tmpfs(&target, policy.limits.file_size, 0o1777)?;
+    if is_super_user {
+        for path in WITH_PRIVATE_FILES {
+            hide_private_files(&root, &empty, Path::new(path), PRIVATE_DEPTH)?;
+        }
+    }
+    give_devices(&root)?;
+    // Often a link into `/run`, which is empty here.
+    if let Some(path) =
+        name_servers.filter(|path| policy.network == Network::Allow && !path.starts_with("/etc"))
+    {
+        root.give(&path, Access::Read)?;
     }
     for path in &policy.read {
-        give(path, Access::Read)?;
+        root.give(path, Access::Read)?;
     }
     for path in &policy.write {
-        give(path, Access::Write)?;
+        root.give(path, Access::Write)?;
     }
     for path in &policy.protect {
-        give(path, Access::Read)?;
+        root.give(path, Access::Read)?;
     }
-    let proc = inside(Path::new("/proc"));
-    fs::create_dir_all(&proc)?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", &proc, "proc", flags, None)?;
+    for path in &policy.hide {
+        root.cover(path, &empty)?;
+    }
+    mount_proc(policy, is_super_user)?;
 
     chdir(NEW)?;
     pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;
     chdir("/")?;
-    make_read_only(Path::new("/"))
+    Ok(mount_remount(
+        "/",
+        MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV,
+        "",
+    )?)
 }
 
-enum Access {
-    Read,
-    Write,
-}
-
-fn outside(path: &Path) -> PathBuf {
-    Path::new(OLD).join(path.strip_prefix("/").unwrap_or(path))
+/// `/bin` is a link to `/usr/bin` on most systems.
+fn give_system(root: &RootDirectory, path: &Path) -> io::Result<()> {
+    let old = Path::new(OLD).join(path.strip_prefix("/").unwrap_or(path));
+    let Ok(target) = fs::read_link(old) else { return root.give(path, Access::Read).map(|_| ()) };
+    let link = inside(path);
+    if let Some(parent) = link.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    symlink(target, link)
 }
 
 fn inside(path: &Path) -> PathBuf {
     Path::new(NEW).join(path.strip_prefix("/").unwrap_or(path))
 }
 
-/// Makes a path of the old root appear in the new one. What does not exist is passed over.
-fn give(path: &Path, access: Access) -> io::Result<()> {
-    let (from, to) = (outside(path), inside(path));
-    let Ok(found) = fs::symlink_metadata(&from) else { return Ok(()) };
-    if let Some(directory) = to.parent() {
-        fs::create_dir_all(directory)?;
-    }
-    if found.is_symlink() {
-        // `/bin` is a link to `/usr/bin` on most systems.
-        return match symlink(fs::read_link(&from)?, &to) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            done => done,
-        };
-    }
-    if found.is_dir() {
-        fs::create_dir_all(&to)?;
-    } else if found.is_file() || found.file_type().is_char_device() {
-        if !to.exists() {
-            fs::write(&to, "")?;
-        }
-    } else {
-        return Ok(()); // sockets and FIFOs lead to other processes
-    }
-    mount_bind_recursive(&from, &to)?;
-    if matches!(access, Access::Read) {
-        for mounted in mounts_below(&to)? {
-            make_read_only(&mounted)?;
-        }
+/// Whether a home directory can be replaced by an empty one: those of services are often directories of the system.
+pub(crate) fn is_replaceable(home: &Path) -> bool {
+    home.parent().is_some() && !SYSTEM.iter().chain(&["/dev", "/proc"]).any(|system| home.starts_with(system))
+}
+
+fn give_temporary(root: &RootDirectory, policy: &Policy) -> io::Result<()> {
+    fs::create_dir(inside(Path::new(TEMPORARY)))?;
+    mount_tmpfs(&inside(Path::new(TEMPORARY)), policy.limits.file_size, 0o755)?;
+    let home = policy.home.as_deref().filter(|home| is_replaceable(home));
+    let shared = TEMPORARY_DIRECTORIES.map(|(name, path)| (name, Path::new(path), 0o1777));
+    for (name, path, mode) in shared.into_iter().chain(home.map(|home| ("home", home, 0o700))) {
+        let source = Path::new(TEMPORARY).join(name);
+        fs::create_dir(inside(&source))?;
+        fs::set_permissions(inside(&source), fs::Permissions::from_mode(mode))?;
+        root.mount(root.open_new(&source)?.as_fd(), path, Access::Write)?;
     }
     Ok(())
 }
 
-/// Remounts without the right to write. The flags that are there must stay, or the kernel refuses.
-fn make_read_only(path: &Path) -> io::Result<()> {
-    let there = rustix::fs::statvfs(path)?.f_flag;
-    let mut flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
-    for (is_there, keep) in [
-        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
-        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
-        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
-        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
-        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
-    ] {
-        if there.contains(is_there) {
-            flags |= keep;
-        }
-    }
-    Ok(mount_remount(path, flags, "")?)
-}
-
-/// The mount points at and below a directory.
-fn mounts_below(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let mounts = fs::read_to_string(outside(Path::new("/proc/self/mountinfo")))?;
-    let points = mounts.lines().filter_map(|line| line.split(' ').nth(4)).map(unescape);
-    Ok(points.filter(|point| point.starts_with(path)).collect())
-}
-
-/// Spaces and other special characters of a path are written as `\040` in `mountinfo`.
-fn unescape(text: &str) -> PathBuf {
-    let mut path = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) if *first == b'\\' => {
-                path.push(byte);
-                rest = &after[3..];
-            }
-            _ => {
-                path.push(*first);
-                rest = after;
-            }
-        }
-    }
-    PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(path))
-}
-
-fn mount_tmpfs(path: impl AsRef<Path>, size: u64, mode: u32) -> io::Result<()> {
+fn mount_tmpfs(path: &Path, size: u64, mode: u32) -> io::Result<()> {
     let options = CString::new(format!("size={size},mode={mode:o},nr_inodes=100000"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    Ok(mount("tmpfs", path.as_ref(), "tmpfs", flags, options.as_c_str())?)
+    Ok(mount("tmpfs", path, "tmpfs", flags, options.as_c_str())?)
 }
 
-fn give_devices() -> io::Result<()> {
-    let devices = inside(Path::new("/dev"));
-    fs::create_dir_all(&devices)?;
+fn give_devices(root: &RootDirectory) -> io::Result<()> {
     for device in DEVICES {
-        give(Path::new(device), Access::Write)?;
+        root.give(Path::new(device), Access::Write)?;
     }
+    let devices = inside(Path::new("/dev"));
     for (name, target) in [
         ("fd", "/proc/self/fd"),
-        ("stdin", "fd/0"),
-        ("stdout", "fd/1"),
-        ("stderr", "fd/2"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
         ("ptmx", "pts/ptmx"),
     ] {
         symlink(target, devices.join(name))?;
     }
-    let shared = devices.join("shm");
-    fs::create_dir(&shared)?;
-    mount_tmpfs(&shared, 64 << 20, 0o1777)?;
     let terminals = devices.join("pts");
     fs::create_dir(&terminals)?;
     let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
@@ -210,32 +176,41 @@ fn give_devices() -> io::Result<()> {
     Ok(())
 }
 
-/// Covers the files of a directory of the system that only the super-user may read. For everyone else the system does it.
-fn hide_private_files(directory: &Path) -> io::Result<()> {
-    if fs::metadata(outside(Path::new("/proc/self")))?.uid() == 0 || is_super_user() {
-        hide_below(directory, 4)?;
+/// Mounts `/proc`, read-only: the super-user outside owns the settings of the kernel in it, whatever it is inside.
+fn mount_proc(policy: &Policy, is_super_user: bool) -> io::Result<()> {
+    let proc = inside(Path::new("/proc"));
+    fs::create_dir(&proc)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", &proc, "proc", flags, None)?;
+    if is_super_user {
+        // The limit on processes does not bind the super-user, but the number of process ids does, where it belongs to the
+        // namespace (Linux 6.14). The helper watches the number of processes in any case.
+        let _ = fs::write(proc.join("sys/kernel/pid_max"), policy.limits.processes.max(301).to_string());
     }
-    Ok(())
+    Ok(mount_remount(&proc, flags | MountFlags::BIND | MountFlags::RDONLY, "")?)
 }
 
-/// Whether the user outside of the namespace is the super-user.
-fn is_super_user() -> bool {
-    let map = fs::read_to_string(outside(Path::new("/proc/self/uid_map"))).unwrap_or_default();
-    geteuid().is_root() || map.split_whitespace().nth(1) == Some("0")
-}
-
-fn hide_below(directory: &Path, depth: usize) -> io::Result<()> {
-    let Ok(entries) = fs::read_dir(directory) else { return Ok(()) };
+/// Covers what only the super-user may read. For everyone else the system does it.
+fn hide_private_files(
+    root: &RootDirectory,
+    empty: &EmptyCovers,
+    path: &Path,
+    depth: usize,
+) -> io::Result<()> {
+    let Ok(entries) = fs::read_dir(inside(path)) else { return Ok(()) };
     for entry in entries.flatten() {
         let Ok(found) = entry.metadata() else { continue };
-        let is_private = found.permissions().mode() & 0o004 == 0;
-        if found.is_file() && is_private {
-            mount_bind_recursive(outside(Path::new("/dev/null")), entry.path())?;
-        } else if found.is_dir() && is_private {
-            mount_tmpfs(entry.path(), 4096, 0o000)?;
+        let path = path.join(entry.file_name());
+        if (found.is_file() || found.is_dir()) && is_private(found.permissions().mode()) {
+            root.cover(&path, empty)?;
         } else if found.is_dir() && depth > 0 {
-            hide_below(&entry.path(), depth - 1)?;
+            hide_private_files(root, empty, &path, depth - 1)?;
         }
     }
     Ok(())
+}
+
+/// Whether others may not read a file of this mode.
+pub(crate) fn is_private(mode: u32) -> bool {
+    mode & 0o004 == 0
 }

@@ -1,6 +1,4 @@
-//! Namespaces of the calling process.
-
-#![expect(unsafe_code, reason = "entering namespaces; file descriptors stay as they are")]
+//! Namespaces and capabilities of the calling process.
 
 use std::{fs, io};
 
@@ -8,11 +6,11 @@ use rustix::{
     process::{getegid, geteuid},
     thread::{
         CapabilitySet, CapabilitySets, UnshareFlags, capabilities, clear_ambient_capability_set,
-        configure_capability_in_ambient_set, set_capabilities, unshare_unsafe,
+        configure_capability_in_ambient_set, set_capabilities, set_no_new_privs,
     },
 };
 
-use crate::Network;
+use crate::{Network, raw_calls::unshare};
 
 /// The user that the super-user is in the namespace, so that programs lose all capabilities when they start.
 const UNPRIVILEGED: u32 = 1000;
@@ -32,8 +30,7 @@ pub(crate) fn enter(network: Network) -> io::Result<()> {
     if network == Network::None {
         flags |= UnshareFlags::NEWNET;
     }
-    // SAFETY: none of the flags is `FILES`, the only one that concerns file descriptors.
-    unsafe { unshare_unsafe(flags) }?;
+    unshare(flags)?;
     // Groups cannot be dropped in the namespace, which would give access to files that a group is denied.
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{} {user} 1", inside(user)))?;
@@ -48,13 +45,22 @@ pub(crate) fn enter(network: Network) -> io::Result<()> {
 
 /// Enters a mount namespace.
 pub(crate) fn enter_mounts() -> io::Result<()> {
-    // SAFETY: as above.
-    unsafe { unshare_unsafe(UnshareFlags::NEWNS) }?;
-    Ok(())
+    unshare(UnshareFlags::NEWNS)
 }
 
-/// Gives up all capabilities, so that the program has none.
+/// Whether the user outside of the namespace is the super-user, who owns the files of the system.
+pub(crate) fn is_super_user() -> bool {
+    let map = fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
+    let inside = geteuid().as_raw().to_string();
+    map.lines().any(|line| {
+        let mut fields = line.split_whitespace();
+        fields.next() == Some(inside.as_str()) && fields.next() == Some("0") || geteuid().is_root()
+    })
+}
+
+/// Gives up all capabilities for good. Not even a program of the super-user gets any back when it is started.
 pub(crate) fn drop_capabilities() -> io::Result<()> {
+    set_no_new_privs(true)?;
     clear_ambient_capability_set()?;
     let none = CapabilitySet::empty();
     set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
