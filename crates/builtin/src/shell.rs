@@ -1,7 +1,14 @@
 //! The server `shell`: runs programs in a sandbox.
+//!
+//! Each connection has a state of its own, with its programs that go on running. When it ends, they end.
 
+mod bash;
+mod contracts;
+mod exec;
 mod output;
 mod run;
+mod sandbox;
+mod sessions;
 
 use std::{
     collections::BTreeMap,
@@ -11,191 +18,192 @@ use std::{
     time::Duration,
 };
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio_util::task::TaskTracker;
+use toolbay_files::Protection;
 use toolbay_sandbox::{Helper, Level, Limits, Network};
-use toolbay_server::{
-    Annotations, Tool, ToolContext, ToolError, ToolOutput, ToolResult, ToolServer, Toolset, in_process,
-};
+use toolbay_server::{Annotations, Resource, ToolError, ToolOutput, ToolServer, Toolset, in_process};
+use toolbay_supervise::Shim;
 use toolbay_transport::Connection;
 
-use crate::result_store::ResultStore;
-use run::{Finished, Outcome, Program};
+use crate::result_store::{self, ResultStore};
+use output::Shown;
+use sandbox::Launcher;
 
 /// How long a program may run, unless the caller asks for another time.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(120);
 /// The longest time that a caller may ask for.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3600);
-/// How much of an output is shown, unless the caller asks for another length.
-const DEFAULT_OUTPUT: usize = 32 * 1024;
-const MAX_OUTPUT: usize = 1024 * 1024;
+/// The key of `_meta` under which results name their sandbox.
+const SANDBOX_META: &str = "io.toolbay/sandbox";
+
+/// What every tool may do: all that programs can.
+const ANNOTATIONS: Annotations = Annotations {
+    read_only: Some(false),
+    destructive: Some(true),
+    idempotent: Some(false),
+    open_world: Some(true),
+};
 
 /// How the server is set up.
 #[derive(Debug, Clone)]
 pub struct ShellConfig {
+    /// The tools that are offered.
+    pub toolset: ShellToolset,
     /// Where programs run, and what they may change.
     pub directory: PathBuf,
     /// What else they may read.
     pub read: Vec<PathBuf>,
     /// What else they may change.
     pub write: Vec<PathBuf>,
+    /// What they may not even read, wherever it is: our own configuration, state and sockets.
+    pub hide: Vec<PathBuf>,
+    /// Whether files that configure programs, such as `.git/`, can be changed.
+    pub protection: Protection,
+    /// The home directory of the user, which is another, empty one in the sandbox.
+    pub home: Option<PathBuf>,
     /// What they may connect to.
     pub network: Network,
     /// How much they may use.
     pub limits: Limits,
-    /// The sandbox that is reached. Programs run in nothing less.
-    pub level: Level,
+    /// The least sandbox in which programs run. [`Level::None`] means without any.
+    pub sandbox: Level,
     /// The program that builds sandboxes.
     pub helper: Helper,
-    /// The environment of programs.
+    /// What ends programs that have no namespace of their own, even if this process is killed.
+    pub shim: Shim,
+    /// Our environment. Programs get the part of it that holds no secrets.
     pub environment: BTreeMap<OsString, OsString>,
+    /// The only programs that the toolset `shell-server` runs directly. No boundary: they can run others.
+    pub allow_commands: Option<Vec<String>>,
     /// Where long outputs are kept.
     pub results: Option<ResultStore>,
 }
 
+/// The tools of the server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ShellToolset {
+    /// `exec`: one program with its arguments.
+    #[default]
+    Exec,
+    /// `bash`: commands for a shell that stays.
+    Bash,
+    /// `exec_command` and `write_stdin`: programs that go on running between calls.
+    Sessions,
+    /// `run_command` of mcp-server-commands.
+    Commands,
+    /// `shell_execute` of mcp-shell-server.
+    ShellServer,
+}
+
+impl ShellConfig {
+    /// The usual setup for a directory: the full sandbox, built by this program, and no network.
+    pub fn new(directory: PathBuf) -> Self {
+        Self {
+            toolset: ShellToolset::default(),
+            directory,
+            read: Vec::new(),
+            write: Vec::new(),
+            hide: Vec::new(),
+            protection: Protection::Protect,
+            home: None,
+            network: Network::None,
+            limits: Limits::default(),
+            sandbox: Level::Full,
+            helper: Helper::current_exe(),
+            shim: Shim::current_exe(),
+            environment: BTreeMap::new(),
+            allow_commands: None,
+            results: None,
+        }
+    }
+}
+
 /// Makes the server connectable.
 pub fn shell(config: ShellConfig) -> Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
-    let shell = Shell { config, tasks: TaskTracker::new() };
-    in_process(Arc::new(ToolServer::new("shell", shell, tools())))
+    Arc::new(move |tasks| {
+        // Results are read by the connection that has them.
+        let results = config.results.as_ref().and_then(|results| results.for_caller().ok());
+        let config = Arc::new(ShellConfig { results, ..config.clone() });
+        let shell = Shell {
+            launcher: Launcher::new(config.clone(), tasks.clone()),
+            bash: bash::Bash::default(),
+            sessions: sessions::Sessions::default(),
+        };
+        let mut server = ToolServer::new("shell", shell, tools(&config));
+        if config.results.is_some() {
+            let template = format!("{}{{id}}", result_store::SCHEME);
+            let read =
+                |shell: &Shell, uri: &str| result_store::read_resource(shell.config().results.as_ref(), uri);
+            server = server.resource(
+                Resource::blocking(template, "result", read)
+                    .title("A long output")
+                    .description("All of an output; `?offset=N&limit=M` is a part of it, in bytes")
+                    .mime_type("text/plain"),
+            );
+        }
+        in_process(Arc::new(server))(tasks)
+    })
 }
 
+fn tools(config: &ShellConfig) -> Toolset<Shell> {
+    match config.toolset {
+        ShellToolset::Exec => Toolset::new([exec::tool()]),
+        ShellToolset::Bash => Toolset::new([bash::tool()]),
+        ShellToolset::Sessions => Toolset::new(sessions::tools()),
+        ShellToolset::Commands => Toolset::new([contracts::run_command()]),
+        ShellToolset::ShellServer => Toolset::new([contracts::shell_execute(config)]),
+    }
+}
+
+/// The state of one connection.
 #[derive(Debug)]
 struct Shell {
-    config: ShellConfig,
-    tasks: TaskTracker,
-}
-
-fn tools() -> Toolset<Shell> {
-    Toolset::new([Tool::new("exec", exec)
-        .title("Run a program")
-        .description(
-            "Run a program with arguments, without a shell, in a sandbox: it can read the project and the system, change only the \
-             project, and has no network unless that is configured. For pipes and the like, run [\"bash\", \"-c\", \"…\"].",
-        )
-        .output::<Ran>()
-        .annotations(Annotations {
-            read_only: Some(false),
-            destructive: Some(true),
-            idempotent: Some(false),
-            open_world: Some(true),
-        })])
-}
-
-#[derive(Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Exec {
-    /// The program and its arguments
-    #[schemars(length(min = 1))]
-    argv: Vec<String>,
-    /// The directory to run in, relative to the project (default: the project)
-    cwd: Option<String>,
-    /// Text for its standard input (default: none)
-    stdin: Option<String>,
-    /// More environment variables
-    #[serde(default)]
-    env: BTreeMap<String, String>,
-    /// Milliseconds after which it is ended (default: 120000)
-    #[schemars(range(min = 1, max = 3_600_000))]
-    timeout_ms: Option<u64>,
-    /// Bytes of standard output and standard error to show, each (default: 32768)
-    #[schemars(range(min = 1024, max = 1_048_576))]
-    max_output: Option<usize>,
-}
-
-/// What a program has done.
-#[derive(Serialize, JsonSchema)]
-struct Ran {
-    /// Its exit code; none if it was ended by a signal or did not end in time
-    exit_code: Option<i32>,
-    /// The signal that ended it
-    #[serde(skip_serializing_if = "Option::is_none")]
-    signal: Option<i32>,
-    /// Whether it was ended because its time was up
-    timed_out: bool,
-    /// How long it ran
-    duration_ms: u64,
-    /// The beginning and the end of its standard output
-    stdout: String,
-    /// The beginning and the end of its standard error
-    stderr: String,
-    /// Bytes of its standard output
-    stdout_bytes: u64,
-    /// Bytes of its standard error
-    stderr_bytes: u64,
-}
-
-async fn exec(shell: Arc<Shell>, arguments: Exec, _: ToolContext) -> ToolResult {
-    let program = Program {
-        argv: arguments.argv,
-        directory: shell.directory(arguments.cwd.as_deref())?,
-        stdin: arguments.stdin.unwrap_or_default(),
-        environment: arguments.env,
-        timeout: arguments.timeout_ms.map_or(DEFAULT_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT),
-        max_output: arguments.max_output.unwrap_or(DEFAULT_OUTPUT).min(MAX_OUTPUT),
-    };
-    let finished = run::run(&shell.config, &shell.tasks, program).await?;
-    Ok(shell.output(finished))
+    launcher: Launcher,
+    bash: bash::Bash,
+    sessions: sessions::Sessions,
 }
 
 impl Shell {
-    /// A directory in which a program runs. The sandbox decides whether it may be used.
-    fn directory(&self, path: Option<&str>) -> Result<PathBuf, ToolError> {
-        let directory = self.config.directory.join(path.unwrap_or_default());
+    fn config(&self) -> &ShellConfig {
+        self.launcher.config()
+    }
+
+    /// A directory in which a program runs. The sandbox decides what it may do there.
+    fn directory(&self, argument: &str, path: Option<&str>) -> Result<PathBuf, ToolError> {
+        let directory = self.config().directory.join(path.unwrap_or_default());
         match directory.canonicalize() {
             Ok(directory) if directory.is_dir() && self.is_allowed(&directory) => Ok(directory),
-            Ok(_) => Err(ToolError::argument("cwd", "is not a directory that programs may use")),
-            Err(error) => Err(ToolError::argument("cwd", format!("cannot be used: {error}"))),
+            Ok(_) => Err(ToolError::argument(argument, "is not a directory that programs may use")),
+            Err(error) => Err(ToolError::argument(argument, format!("cannot be used: {error}"))),
         }
     }
 
     fn is_allowed(&self, directory: &Path) -> bool {
-        let own = std::iter::once(&self.config.directory);
-        own.chain(&self.config.read).chain(&self.config.write).any(|allowed| directory.starts_with(allowed))
+        let config = self.config();
+        let own = std::iter::once(&config.directory);
+        config.sandbox == Level::None
+            || own.chain(&config.read).chain(&config.write).any(|allowed| {
+                directory.starts_with(allowed)
+                    || allowed.canonicalize().is_ok_and(|allowed| directory.starts_with(allowed))
+            })
     }
+}
 
-    fn output(&self, finished: Finished) -> ToolOutput {
-        let Finished { outcome, duration, stdout, stderr } = finished;
-        let mut text = stdout.text.clone();
-        if !stderr.text.is_empty() {
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(&stderr.text);
-        }
-        let (exit_code, signal, timed_out, said) = match outcome {
-            Outcome::Exited(0) => (Some(0), None, false, String::new()),
-            Outcome::Exited(code) => (Some(code), None, false, format!("[exit code {code}]")),
-            Outcome::Killed(signal) => (None, Some(signal), false, format!("[ended by signal {signal}]")),
-            Outcome::TimedOut => {
-                let said = format!("[ended after {:.1} s, because its time was up]", duration.as_secs_f32());
-                (None, None, true, said)
-            }
-        };
-        if !said.is_empty() {
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push('\n');
-            }
-            text.push_str(&said);
-        }
-        let ran = Ran {
-            exit_code,
-            signal,
-            timed_out,
-            duration_ms: u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),
-            stdout_bytes: stdout.total,
-            stderr_bytes: stderr.total,
-            stdout: stdout.text,
-            stderr: stderr.text,
-        };
-        let mut output = ToolOutput::text(text).with_structured(&ran);
-        for (name, uri) in [("stdout", stdout.uri), ("stderr", stderr.uri)] {
-            if let Some(uri) = uri {
-                let title = format!("All of {name}");
-                output = output.and_block(json!({ "type": "resource_link", "uri": uri, "name": name, "title": title, "mimeType": "text/plain" }));
-            }
-        }
-        if exit_code == Some(0) { output } else { output.as_error() }
-    }
+/// Adds a link to the whole of an output, if only a part of it is shown.
+fn with_link(output: ToolOutput, name: &str, shown: &Shown) -> ToolOutput {
+    let Some(uri) = &shown.uri else { return output };
+    output.and_block(json!({
+        "type": "resource_link",
+        "uri": uri,
+        "name": name,
+        "title": format!("All of {name}"),
+        "mimeType": "text/plain",
+        "size": shown.total,
+    }))
+}
+
+/// Names the sandbox in which a program ran.
+fn with_level(output: ToolOutput, level: Level) -> ToolOutput {
+    output.with_meta(SANDBOX_META, &json!({ "level": level.as_str() }))
 }

@@ -1,7 +1,7 @@
 //! What tools return, and how much of it.
 
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// What a handler returns. Errors are for the model: they become results with `isError`.
 pub type ToolResult = Result<ToolOutput, ToolError>;
@@ -11,6 +11,7 @@ pub type ToolResult = Result<ToolOutput, ToolError>;
 pub struct ToolOutput {
     content: Vec<Value>,
     structured: Option<Value>,
+    meta: Map<String, Value>,
     is_error: bool,
 }
 
@@ -61,6 +62,12 @@ impl ToolOutput {
         Self { structured: Some(json!(value)), ..self }
     }
 
+    /// Adds to `_meta`: what programs may want to know about the result, and models need not.
+    pub fn with_meta(mut self, key: &str, value: &impl Serialize) -> Self {
+        self.meta.insert(key.to_owned(), json!(value));
+        self
+    }
+
     /// Marks a failure that has output, such as a command that exited with an error.
     pub fn as_error(self) -> Self {
         Self { is_error: true, ..self }
@@ -71,6 +78,9 @@ impl ToolOutput {
         let mut result = json!({ "content": self.content });
         if let Some(structured) = &self.structured {
             result["structuredContent"] = structured.clone();
+        }
+        if !self.meta.is_empty() {
+            result["_meta"] = self.meta.clone().into();
         }
         if self.is_error {
             result["isError"] = true.into();

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 
-use crate::result_store::{ResultStore, ResultWriter};
+use crate::result_store::{ResultLink, ResultStore, ResultWriter};
 
 /// What is kept of an output, at most `limit` bytes in memory.
 #[derive(Debug)]
 pub(super) struct Captured {
     limit: usize,
+    /// How much of it is the beginning. The rest is the end.
+    head_limit: usize,
     head: Vec<u8>,
     tail: VecDeque<u8>,
     total: u64,
@@ -27,7 +29,25 @@ pub(super) struct Shown {
 
 impl Captured {
     pub(super) fn new(limit: usize, store: Option<ResultStore>) -> Self {
-        Self { limit, head: Vec::new(), tail: VecDeque::new(), total: 0, store, whole: None }
+        Self {
+            limit,
+            head_limit: limit / 2,
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            total: 0,
+            store,
+            whole: None,
+        }
+    }
+
+    /// Keeps only the end.
+    pub(super) fn tail(limit: usize, store: Option<ResultStore>) -> Self {
+        Self { head_limit: 0, ..Self::new(limit, store) }
+    }
+
+    /// Bytes so far.
+    pub(super) fn total(&self) -> u64 {
+        self.total
     }
 
     pub(super) fn push(&mut self, bytes: &[u8]) {
@@ -44,15 +64,14 @@ impl Captured {
             self.keep(bytes);
         }
         self.total += bytes.len() as u64;
-        let half = self.limit / 2;
-        let into_head = bytes.len().min(half.saturating_sub(self.head.len()));
+        let into_head = bytes.len().min(self.head_limit.saturating_sub(self.head.len()));
         self.head.extend_from_slice(&bytes[..into_head]);
         self.tail.extend(&bytes[into_head..]);
-        let excess = self.tail.len().saturating_sub(self.limit - half);
+        let excess = self.tail.len().saturating_sub(self.limit - self.head_limit);
         self.tail.drain(..excess);
     }
 
-    /// Adds to the whole output. On a full disk it is given up: the beginning and the end are still shown.
+    /// Adds to the whole output, which goes to the page cache. On a full disk it is given up: the beginning and the end are still shown.
     fn keep(&mut self, bytes: &[u8]) {
         if self.whole.as_mut().is_some_and(|whole| whole.write(bytes).is_err()) {
             self.whole = None;
@@ -61,7 +80,7 @@ impl Captured {
 
     /// The output so far, with a line in place of what is left out.
     pub(super) fn finish(mut self) -> Shown {
-        let uri = self.whole.take().map(ResultWriter::keep);
+        let link = self.whole.take().map(ResultWriter::keep);
         let shown = self.head.len() + self.tail.len();
         let left_out = self.total - shown as u64;
         let tail: Vec<u8> = self.tail.into_iter().collect();
@@ -73,7 +92,11 @@ impl Captured {
                 memchr::memrchr(b'\n', &self.head).map_or(self.head.as_slice(), |end| &self.head[..=end]);
             let start = memchr::memchr(b'\n', &tail).map_or(0, |end| end + 1);
             let left_out = self.total - (head.len() + tail.len() - start) as u64;
-            let whole = uri.as_ref().map_or(String::new(), |uri| format!("; all of it: {uri}"));
+            let whole = match &link {
+                Some(ResultLink { uri, is_whole: true }) => format!("; all of it: {uri}"),
+                Some(ResultLink { uri, is_whole: false }) => format!("; the beginning: {uri}"),
+                None => String::new(),
+            };
             format!(
                 "{}[… {left_out} of {} bytes left out{whole} …]\n{}",
                 String::from_utf8_lossy(head),
@@ -81,7 +104,7 @@ impl Captured {
                 String::from_utf8_lossy(&tail[start..])
             )
         };
-        Shown { text, total: self.total, uri }
+        Shown { text, total: self.total, uri: link.map(|link| link.uri) }
     }
 }
 

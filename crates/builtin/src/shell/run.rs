@@ -1,42 +1,40 @@
 //! Running one program to its end.
 
-use std::{
-    collections::BTreeMap,
-    ffi::OsString,
-    path::PathBuf,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     time::timeout,
 };
-use tokio_util::task::TaskTracker;
-use toolbay_sandbox::{HELPER_FAILED, Helper, Level, Policy};
-use toolbay_server::ToolError;
-use toolbay_supervise::{ChildStdin, ChildStdout, Launch, Process, Shim, StderrPolicy, StopGrace, spawn};
+use toolbay_sandbox::{Level, setup_failure};
+use toolbay_server::{ToolContext, ToolError};
+use toolbay_supervise::{ChildStdin, ChildStdout, Exit, Process};
 
 use super::{
-    ShellConfig,
     output::{Captured, Shown},
+    sandbox::{Launcher, Program},
 };
 
 /// How long a program that has ended may leave its output open, for programs that it started and that still run.
 const DRAIN: Duration = Duration::from_millis(500);
+/// How often the client hears that a program still runs.
+const PROGRESS: Duration = Duration::from_secs(1);
 
-/// A program to run.
-pub(super) struct Program {
-    pub(super) argv: Vec<String>,
-    pub(super) directory: PathBuf,
+/// How a program is run.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) program: Program,
     pub(super) stdin: String,
-    pub(super) environment: BTreeMap<String, String>,
     pub(super) timeout: Duration,
+    /// Bytes of each output that are shown.
     pub(super) max_output: usize,
 }
 
 /// A program that has run.
+#[derive(Debug)]
 pub(super) struct Finished {
     pub(super) outcome: Outcome,
+    pub(super) level: Level,
     pub(super) duration: Duration,
     pub(super) stdout: Shown,
     pub(super) stderr: Shown,
@@ -50,26 +48,30 @@ pub(super) enum Outcome {
     TimedOut,
 }
 
+impl Outcome {
+    /// From the exit of a process, of which nothing is known if it was lost.
+    pub(super) fn of(exit: &Exit) -> Result<Self, ToolError> {
+        match (exit.code, exit.signal) {
+            (Some(code), _) => Ok(Self::Exited(code)),
+            (None, Some(signal)) => Ok(Self::Killed(signal)),
+            (None, None) => Err(ToolError::failed(exit.to_string())),
+        }
+    }
+}
+
 /// Runs a program. Dropping the future ends it, with everything that it started.
 ///
 /// # Errors
-/// If it cannot be started.
-pub(super) async fn run(
-    config: &ShellConfig,
-    tasks: &TaskTracker,
-    program: Program,
-) -> Result<Finished, ToolError> {
+/// If it cannot be started, or its sandbox cannot be built.
+pub(super) async fn run(launcher: &Launcher, run: Run, context: &ToolContext) -> Result<Finished, ToolError> {
     let begun = Instant::now();
-    let launch = launch(config, &program)?;
-    let grace = StopGrace { after_stdin: Duration::ZERO, after_term: Duration::ZERO };
-    let started =
-        spawn(&launch, &Shim::none(), grace, tasks).map_err(|error| ToolError::failed(error.to_string()))?;
-    let Process { stdin, stdout, stderr, handle } = started;
-    let mut out = Captured::new(program.max_output, config.results.clone());
-    let mut err = Captured::new(program.max_output, config.results.clone());
+    let (Process { stdin, stdout, stderr, handle }, level) = launcher.start(run.program).await?;
+    let results = &launcher.config().results;
+    let mut out = Captured::new(run.max_output, results.clone());
+    let mut err = Captured::new(run.max_output, results.clone());
     let talk = async {
         tokio::join!(
-            feed(stdin, program.stdin.as_bytes()),
+            feed(stdin, run.stdin.as_bytes()),
             capture(Some(stdout), &mut out),
             capture(stderr, &mut err)
         );
@@ -85,58 +87,35 @@ pub(super) async fn run(
             }
         }
     };
-    let exit = timeout(program.timeout, ended).await;
+    let exit = tokio::select! {
+        exit = timeout(run.timeout, ended) => exit,
+        never = report(context, begun) => match never {},
+    };
     handle.kill();
     let outcome = match exit {
         Err(_) => {
             handle.exited().await;
             Outcome::TimedOut
         }
-        Ok(exit) => match (exit.code, exit.signal) {
-            (Some(code), _) => Outcome::Exited(code),
-            (None, Some(signal)) => Outcome::Killed(signal),
-            (None, None) => return Err(ToolError::failed(exit.to_string())),
-        },
+        Ok(exit) => Outcome::of(&exit)?,
     };
     let (stdout, stderr) = (out.finish(), err.finish());
-    if config.level != Level::None && outcome == Outcome::Exited(HELPER_FAILED.into()) {
-        return Err(ToolError::failed(stderr.text));
+    if let Outcome::Exited(code) = outcome
+        && level != Level::None
+        && let Some(reason) = setup_failure(code, &stderr.text)
+    {
+        return Err(ToolError::failed(format!("nothing was run: cannot build the sandbox: {reason}")));
     }
-    Ok(Finished { outcome, duration: begun.elapsed(), stdout, stderr })
+    Ok(Finished { outcome, level, duration: begun.elapsed(), stdout, stderr })
 }
 
-/// The helper that runs a program in a sandbox, or the program itself where none is wanted.
-fn launch(config: &ShellConfig, program: &Program) -> Result<Launch, ToolError> {
-    let mut environment = config.environment.clone();
-    environment.extend(program.environment.iter().map(|(name, value)| (name.into(), value.into())));
-    let argv: Vec<OsString> = program.argv.iter().map(OsString::from).collect();
-    let (command, args) = match (config.level, argv.split_first()) {
-        (_, None) => return Err(ToolError::argument("argv", "is empty")),
-        (Level::None, Some((command, args))) => (command.clone(), args.to_vec()),
-        (level, Some(_)) => {
-            let mut write = config.write.clone();
-            write.push(config.directory.clone());
-            let policy = Policy {
-                level,
-                read: config.read.clone(),
-                write,
-                protect: Vec::new(),
-                network: config.network,
-                limits: config.limits,
-            };
-            let arguments = Helper::arguments(&policy, argv.iter().map(OsString::as_os_str));
-            let arguments = arguments.map_err(|error| ToolError::failed(error.to_string()))?;
-            (config.helper.path().as_os_str().to_owned(), arguments)
-        }
-    };
-    Ok(Launch {
-        name: program.argv.first().cloned().unwrap_or_default(),
-        command,
-        args,
-        env: environment,
-        cwd: Some(program.directory.clone()),
-        stderr: StderrPolicy::Pipe,
-    })
+/// Reports that a program still runs, for as long as this is polled.
+pub(super) async fn report(context: &ToolContext, begun: Instant) -> std::convert::Infallible {
+    loop {
+        tokio::time::sleep(PROGRESS).await;
+        let seconds = begun.elapsed().as_secs();
+        context.report_progress(seconds, None, &format!("running for {seconds} s"));
+    }
 }
 
 async fn feed(mut stdin: ChildStdin, text: &[u8]) {

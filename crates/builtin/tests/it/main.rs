@@ -16,5 +16,5 @@ mod line_hashes; // edits of lines that are identified by hashes
 mod memory; // a knowledge graph and text files that models remember
 mod pages; // the page about built-in servers agrees with the code
 mod races; // links that are swapped while tools use them
-mod shell; // programs, without a sandbox
+mod shell; // programs: toolsets, sandboxes, what they leave
 mod text_editor; // views, edits, undo

@@ -1,99 +1,97 @@
-//! The server `shell`, without a sandbox: that is tested with the program that builds it.
+//! The server `shell`. What its sandbox stops is tested with the sandbox.
 
-use std::{collections::BTreeMap, fs, time::Instant};
+mod bash; // a shell that stays
+mod contracts; // the same as published servers
+mod exec; // programs: input, output, limits
+mod leftovers; // processes after timeouts, cancellation and kills
+mod sessions; // programs that go on running
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    sync::LazyLock,
+};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolbay_builtin::{
     result_store::ResultStore,
-    shell::{ShellConfig, shell},
+    shell::{ShellConfig, ShellToolset},
 };
-use toolbay_sandbox::{Helper, Level, Limits, Network};
+use toolbay_sandbox::{Helper, Level, probe};
+use toolbay_supervise::Shim;
 
 use crate::client::Client;
 
-async fn client(directory: &TempDir) -> (Client, ResultStore) {
-    let results = ResultStore::open(&directory.path().join("results")).unwrap();
-    let config = ShellConfig {
-        directory: directory.path().canonicalize().unwrap(),
-        read: Vec::new(),
-        write: Vec::new(),
-        network: Network::None,
-        limits: Limits::default(),
-        level: Level::None,
-        helper: Helper::current_exe(),
+const HOST: &str = env!("CARGO_BIN_EXE_builtin-test-host");
+
+/// All levels that this system has.
+fn levels() -> Vec<Level> {
+    let best = probe(&Helper::program(HOST));
+    let levels: Vec<Level> = [Level::None, Level::Partial, Level::Full].into_iter().collect();
+    let (tested, skipped): (Vec<_>, Vec<_>) = levels.into_iter().partition(|level| *level <= best.level);
+    if !skipped.is_empty() {
+        eprintln!("not tested at {skipped:?}: {:?}", best.reason);
+    }
+    tested
+}
+
+fn config(directory: &Path, sandbox: Level, toolset: ShellToolset) -> ShellConfig {
+    ShellConfig {
+        toolset,
+        sandbox,
+        helper: Helper::program(if sandbox == Level::Partial { without_namespaces() } else { HOST.into() }),
+        shim: Shim::program(HOST),
         environment: BTreeMap::from([("PATH".into(), "/usr/bin:/bin".into())]),
-        results: Some(results.clone()),
-    };
-    (Client::new(shell(config)).await, results)
-}
-
-async fn exec(client: &mut Client, arguments: Value) -> Value {
-    client.request("tools/call", json!({ "name": "exec", "arguments": arguments })).await["result"].take()
-}
-
-#[tokio::test]
-async fn programs_run_with_input_environment_and_directory() {
-    let directory = tempfile::tempdir().unwrap();
-    fs::create_dir(directory.path().join("sub")).unwrap();
-    let (mut client, _) = client(&directory).await;
-    let script = "cat; echo $X; pwd; echo err >&2; exit 3";
-    let arguments =
-        json!({ "argv": ["sh", "-c", script], "stdin": "in\n", "env": { "X": "x" }, "cwd": "sub" });
-    let result = exec(&mut client, arguments).await;
-    let sub = directory.path().canonicalize().unwrap().join("sub");
-    let ran = &result["structuredContent"];
-    assert_eq!(ran["stdout"], format!("in\nx\n{}\n", sub.display()));
-    assert_eq!(
-        (&ran["stderr"], &ran["exit_code"], &ran["timed_out"]),
-        (&json!("err\n"), &json!(3), &json!(false))
-    );
-    assert_eq!(result["isError"], true);
-    assert!(result["content"][0]["text"].as_str().unwrap().ends_with("err\n[exit code 3]"), "{result}");
-    for (arguments, expected) in [
-        (json!({ "argv": ["no-such-program"] }), "no-such-program"),
-        (json!({ "argv": ["true"], "cwd": "../.." }), "/cwd is not a directory that programs may use"),
-        (json!({ "argv": [] }), "/argv must be"),
-    ] {
-        let error = client.call("exec", arguments).await.unwrap_err();
-        assert!(error.contains(expected), "{error}");
+        ..ShellConfig::new(directory.canonicalize().unwrap())
     }
 }
 
-#[tokio::test]
-async fn a_program_that_takes_too_long_ends_with_all_that_it_started() {
-    let directory = tempfile::tempdir().unwrap();
-    let (mut client, _) = client(&directory).await;
-    let script = "echo begun; sleep 300 & setsid sleep 301 & echo $! > pids; echo $$ >> pids; wait";
-    let begun = Instant::now();
-    let result = exec(&mut client, json!({ "argv": ["sh", "-c", script], "timeout_ms": 500 })).await;
-    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
-    assert_eq!(result["structuredContent"]["timed_out"], true);
-    assert!(
-        result["content"][0]["text"].as_str().unwrap().starts_with("begun\n[ended after 0.5"),
-        "{result}"
-    );
-    let pids = fs::read_to_string(directory.path().join("pids")).unwrap();
-    assert_eq!(pids.lines().count(), 2);
-    for pid in pids.lines() {
-        let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        assert!(state.is_empty() || state.contains(") Z "), "{pid} is alive: {state}");
+/// A helper as on a system without user namespaces.
+fn without_namespaces() -> PathBuf {
+    static SCRIPT: LazyLock<TempDir> = LazyLock::new(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let refuse = "echo 'toolbay: cannot build the sandbox: no user namespaces' >&2; exit 125";
+        let script = format!("#!/bin/sh\ncase $3 in *'\"full\"'*) {refuse};; esac\nexec '{HOST}' \"$@\"\n");
+        let path = directory.path().join("helper");
+        fs::write(&path, script).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        directory
+    });
+    SCRIPT.path().join("helper")
+}
+
+/// A project and a place for long results.
+struct Project {
+    directory: TempDir,
+    results: TempDir,
+}
+
+impl Project {
+    fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), results: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn config(&self, sandbox: Level, toolset: ShellToolset) -> ShellConfig {
+        let results = ResultStore::open(self.results.path()).unwrap();
+        ShellConfig { results: Some(results), ..config(self.path(), sandbox, toolset) }
+    }
+
+    async fn client(&self, sandbox: Level, toolset: ShellToolset) -> Client {
+        Client::new(toolbay_builtin::shell::shell(self.config(sandbox, toolset))).await
     }
 }
 
-#[tokio::test]
-async fn long_output_is_cut_and_kept_whole() {
-    let directory = tempfile::tempdir().unwrap();
-    let (mut client, results) = client(&directory).await;
-    let result = exec(&mut client, json!({ "argv": ["seq", "200000"], "max_output": 2048 })).await;
-    let shown = result["structuredContent"]["stdout"].as_str().unwrap();
-    assert!(
-        shown.len() < 2300 && shown.starts_with("1\n2\n") && shown.ends_with("199999\n200000\n"),
-        "{shown}"
-    );
-    let link = &result["content"][1];
-    assert_eq!(link["type"], "resource_link");
-    let (whole, size) = results.read(link["uri"].as_str().unwrap(), 0, 1 << 24).unwrap().unwrap();
-    assert_eq!((whole.len() as u64, &json!(size)), (size, &result["structuredContent"]["stdout_bytes"]));
-    assert!(whole.ends_with(b"\n200000\n"));
+async fn call(client: &mut Client, tool: &str, arguments: Value) -> Value {
+    client.request("tools/call", json!({ "name": tool, "arguments": arguments })).await["result"].take()
+}
+
+fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
 }

@@ -18,8 +18,9 @@ use toolbay_builtin::{
     grep::{GrepConfig, GrepToolset, grep},
     hub::{StatusSource, hub},
     memory::{MemoryConfig, MemoryToolset, memory},
+    result_store::ResultStore,
     secret::{SecretFile, SecretSource, SecretValue},
-    shell::{ShellConfig, shell},
+    shell::{ShellConfig, ShellToolset, shell},
     text_editor::{TextEditorConfig, TextEditorToolset, text_editor},
     time::time,
 };
@@ -29,7 +30,7 @@ use toolbay_config::{
 };
 use toolbay_files::{Protection, Secrets, WriteMode};
 use toolbay_host::{Connector, Endpoint, InProcess, refusing};
-use toolbay_sandbox::{Helper, Level, Limits, Network, probe};
+use toolbay_sandbox::{Level, Limits, Network};
 use toolbay_transport::http::client::ConnectOptions;
 
 use crate::app::{
@@ -49,8 +50,11 @@ pub(crate) struct BuiltInServers {
     memories: Option<PathBuf>,
     /// The environment of programs that are run.
     environment: BTreeMap<OsString, OsString>,
-    /// The best sandbox of this system.
-    level: OnceLock<Level>,
+    /// What programs that are run may not see: our configuration, state and sockets.
+    own_paths: Vec<PathBuf>,
+    results_dir: Option<PathBuf>,
+    /// Where long results are kept, opened with the first server that needs it.
+    results: OnceLock<Option<ResultStore>>,
 }
 
 impl BuiltInServers {
@@ -63,7 +67,9 @@ impl BuiltInServers {
             home: context.env.home.clone(),
             memories: context.env.memories(),
             environment: inherited(context.env.variables.clone()),
-            level: OnceLock::new(),
+            own_paths: context.env.own_paths(),
+            results_dir: context.env.results(),
+            results: OnceLock::new(),
         }
     }
 
@@ -191,26 +197,33 @@ impl BuiltInServers {
         let root = &settings.root;
         let directory =
             root.canonicalize().map_err(|why| format!("cannot use directory `{}`: {why}", root.display()))?;
-        let helper = Helper::current_exe();
-        // The full sandbox is tried with each program; what else there is must be known before.
-        let level = match settings.sandbox {
-            SandboxLevel::Full => Level::Full,
-            SandboxLevel::Partial => (*self.level.get_or_init(|| probe(&helper))).max(Level::Partial),
-            SandboxLevel::None => *self.level.get_or_init(|| probe(&helper)),
-        };
         Ok(shell(ShellConfig {
-            directory,
+            toolset: match settings.toolset {
+                ToolsetName::Bash => ShellToolset::Bash,
+                ToolsetName::Sessions => ShellToolset::Sessions,
+                ToolsetName::Commands => ShellToolset::Commands,
+                ToolsetName::ShellServer => ShellToolset::ShellServer,
+                _ => ShellToolset::Exec,
+            },
             read: settings.read.clone(),
             write: settings.write.clone(),
+            hide: self.own_paths.clone(),
+            protection: if settings.protect { Protection::Protect } else { Protection::Allow },
+            home: self.home.clone(),
             network: match settings.network {
                 NetworkAccess::None => Network::None,
                 NetworkAccess::Allow => Network::Allow,
             },
             limits: limits(settings.limits),
-            level,
-            helper,
+            sandbox: match settings.sandbox {
+                SandboxLevel::Full => Level::Full,
+                SandboxLevel::Partial => Level::Partial,
+                SandboxLevel::None => Level::None,
+            },
             environment: self.environment.clone(),
-            results: None,
+            allow_commands: settings.allow_commands.clone(),
+            results: self.results.get_or_init(|| self.open_results()).clone(),
+            ..ShellConfig::new(directory)
         }))
     }
 
@@ -222,6 +235,15 @@ impl BuiltInServers {
             allow_private: settings.private_addresses,
             route: ConnectOptions { proxies: self.trees.proxies().clone(), ..ConnectOptions::default() },
         })
+    }
+
+    /// Without it, the middle of long outputs is lost, and nothing else.
+    fn open_results(&self) -> Option<ResultStore> {
+        let directory = self.results_dir.as_ref()?;
+        let opened = ResultStore::open(directory);
+        opened
+            .inspect_err(|why| tracing::warn!("cannot keep long results in `{}`: {why}", directory.display()))
+            .ok()
     }
 
     /// The memories of a file, or of a project where none is given. Text files are in a directory.
@@ -301,5 +323,6 @@ fn limits(settings: ShellLimits) -> Limits {
         memory: megabytes(settings.memory_mb).unwrap_or(usual.memory),
         cpu_seconds: settings.cpu_seconds.unwrap_or(usual.cpu_seconds),
         file_size: megabytes(settings.file_mb).unwrap_or(usual.file_size),
+        ..usual
     }
 }

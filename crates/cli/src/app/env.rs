@@ -143,6 +143,21 @@ impl Env {
         self.data_dir.as_ref().map(|folder| folder.join("toolbay/memory"))
     }
 
+    /// The directory for long results of tools.
+    pub(crate) fn results(&self) -> Option<PathBuf> {
+        self.state_dir.as_ref().map(|folder| folder.join("toolbay/results"))
+    }
+
+    /// Everything that is ours alone: configuration, state and sockets.
+    pub(crate) fn own_paths(&self) -> Vec<PathBuf> {
+        let folders = [&self.config_dir, &self.data_dir, &self.cache_dir, &self.state_dir];
+        let mut paths: Vec<PathBuf> =
+            folders.into_iter().flatten().map(|folder| folder.join("toolbay")).collect();
+        paths.push("/etc/toolbay".into());
+        paths.extend(self.sockets.paths().iter().cloned());
+        paths
+    }
+
     /// The directory for indexes of code.
     pub(crate) fn indexes(&self) -> Option<PathBuf> {
         self.cache_dir.as_ref().map(|folder| folder.join("toolbay/code"))

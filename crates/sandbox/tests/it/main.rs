@@ -1,5 +1,5 @@
 //! Sandboxes, with a real program in them that tries to get out, and real targets outside.
-
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 #![expect(clippy::disallowed_methods, reason = "helpers are started as a hub starts them")]
 
 mod escapes; // files, sockets, processes

@@ -151,8 +151,9 @@ pub(crate) const BUILT_IN: &[BuiltInKeys] = &[
             key(
                 "sandbox",
                 KeyKind::Choice(&["full", "partial", "none"]),
-                "The least confinement in which programs run.",
+                "The least confinement in which programs run; `none` is without any.",
             ),
+            PROTECT,
             key(
                 "allow_commands",
                 KeyKind::Texts,

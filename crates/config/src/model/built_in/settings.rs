@@ -139,6 +139,9 @@ pub struct ShellSettings {
     /// The least confinement in which they run.
     #[serde(default)]
     pub sandbox: SandboxLevel,
+    /// Whether files that configure programs may only be read.
+    #[serde(default = "yes")]
+    pub protect: bool,
     /// The only programs that run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allow_commands: Option<Vec<String>>,
