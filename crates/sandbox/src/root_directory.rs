@@ -129,7 +129,7 @@ fn attach(source: BorrowedFd<'_>, point: BorrowedFd<'_>, access: Access) -> io::
     Ok(move_mount(tree, "", point, "", flags)?)
 }
 
-/// A directory and a file that nobody may read, to cover others with.
+/// A directory and a file that cannot be read, to cover others with.
 #[derive(Debug)]
 pub(crate) struct EmptyCovers {
     directory: OwnedFd,

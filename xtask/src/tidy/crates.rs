@@ -60,7 +60,7 @@ pub(super) const ALL: &[&str] = &[
 const TEST_PEERS: &[(&str, &str)] = &[("rmcp", "fixture")];
 
 /// Crates with one named module each that may hold unsafe code.
-const MAY_BE_UNSAFE: &[&str] = &["protocol", "supervise", "search"];
+const MAY_BE_UNSAFE: &[&str] = &["protocol", "supervise", "search", "sandbox"];
 
 pub(super) fn findings(root: &Path) -> Result<Vec<String>> {
     let mut findings = Vec::new();

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    sync::watch,
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::timeout,
 };
 use toolbay_sandbox::{Level, setup_failure};
@@ -112,9 +112,17 @@ struct Chunk {
 }
 
 /// The running programs of a connection. Dropping them ends them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sessions {
     running: Mutex<BTreeMap<u32, Arc<Session>>>,
+    /// One for each program that may still be started.
+    slots: Arc<Semaphore>,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        Self { running: Mutex::default(), slots: Arc::new(Semaphore::new(MAX_SESSIONS)) }
+    }
 }
 
 #[derive(Debug)]
@@ -126,10 +134,11 @@ struct Session {
     output: Arc<Mutex<Captured>>,
     /// How many of its outputs are open.
     open: watch::Receiver<usize>,
+    _slot: OwnedSemaphorePermit,
 }
 
 async fn exec_command(shell: Arc<Shell>, arguments: ExecCommand, context: ToolContext) -> ToolResult {
-    shell.sessions.make_room()?;
+    let slot = shell.sessions.slot()?;
     let begun = Instant::now();
     let program = Program {
         argv: argv(&arguments),
@@ -137,7 +146,7 @@ async fn exec_command(shell: Arc<Shell>, arguments: ExecCommand, context: ToolCo
         environment: BTreeMap::new(),
     };
     let (process, level) = shell.launcher.start(program).await?;
-    let session = Session::new(&shell, process, level, arguments.tty || arguments.stdin);
+    let session = Session::new(&shell, process, level, slot, arguments.tty || arguments.stdin);
     let wait = wait_time(arguments.yield_time_ms, EXEC_YIELD);
     let outcome = session.wait(wait, &context).await?;
     let id = match outcome {
@@ -180,18 +189,16 @@ fn wait_time(asked: Option<u64>, usual: u64) -> Duration {
 }
 
 impl Sessions {
-    /// Checks that another program may run. Of those that have ended, the unread output is given up first.
-    fn make_room(&self) -> Result<(), ToolError> {
-        let mut running = self.running.lock();
-        if running.len() >= MAX_SESSIONS {
-            running.retain(|_, session| session.handle.try_exit().is_none());
+    /// The right to run another program. Of those that have ended, the unread output is given up first.
+    fn slot(&self) -> Result<OwnedSemaphorePermit, ToolError> {
+        if self.slots.available_permits() == 0 {
+            self.running.lock().retain(|_, session| session.handle.try_exit().is_none());
         }
-        match running.len() {
-            MAX_SESSIONS.. => Err(ToolError::failed(format!(
+        self.slots.clone().try_acquire_owned().map_err(|_| {
+            ToolError::failed(format!(
                 "{MAX_SESSIONS} commands are running; end one first, such as by writing \"\\u0003\" to its terminal"
-            ))),
-            _ => Ok(()),
-        }
+            ))
+        })
     }
 
     fn insert(&self, session: Arc<Session>) -> Result<u32, ToolError> {
@@ -210,7 +217,13 @@ impl Sessions {
 }
 
 impl Session {
-    fn new(shell: &Shell, process: Process, level: Level, is_stdin_open: bool) -> Arc<Self> {
+    fn new(
+        shell: &Shell,
+        process: Process,
+        level: Level,
+        slot: OwnedSemaphorePermit,
+        is_stdin_open: bool,
+    ) -> Arc<Self> {
         let Process { stdin, stdout, stderr, handle } = process;
         let output = Arc::new(Mutex::new(Captured::new(BUFFER, shell.config().results.clone())));
         let pipes: Vec<ChildStdout> = [Some(stdout), stderr].into_iter().flatten().collect();
@@ -220,7 +233,7 @@ impl Session {
             shell.launcher.tasks().spawn(read(pipe, output.clone(), count.clone()));
         }
         let stdin = Mutex::new(is_stdin_open.then_some(stdin));
-        Arc::new(Self { handle, level, stdin, output, open })
+        Arc::new(Self { handle, level, stdin, output, open, _slot: slot })
     }
 
     async fn write(&self, text: &str) -> Result<(), ToolError> {

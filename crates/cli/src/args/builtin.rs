@@ -173,6 +173,9 @@ pub(crate) struct ShellArgs {
     /// Let programs use the network
     #[arg(long)]
     pub(crate) network: bool,
+    /// Allow changes of files that configure programs, such as .git/ and .mcp.json
+    #[arg(long)]
+    pub(crate) no_protect: bool,
     /// The least confinement in which programs run
     #[arg(long, value_parser = sandbox_level(), default_value = "full")]
     pub(crate) sandbox: SandboxLevel,

@@ -126,7 +126,7 @@ fn shell(env: &Env, args: &ShellArgs) -> Result<ShellSettings, CliError> {
         write: existing(&args.write),
         network: args.network(),
         sandbox: args.sandbox,
-        protect: true,
+        protect: !args.no_protect,
         allow_commands: allowed.map(list),
         limits: ShellLimits::default(),
     })

@@ -1,8 +1,10 @@
 //! Programs that go on running.
 
 use serde_json::{Value, json};
-use toolbay_builtin::shell::ShellToolset;
+use tokio_util::task::TaskTracker;
+use toolbay_builtin::shell::{ShellToolset, shell};
 use toolbay_sandbox::Level;
+use toolbay_transport::Incoming;
 
 use super::{Project, call, levels, text};
 use crate::client::Client;
@@ -91,11 +93,22 @@ async fn output_is_cut_to_the_tokens_that_are_wanted() {
 #[tokio::test]
 async fn at_most_64_commands_run() {
     let project = Project::new();
-    let mut client = project.client(Level::None, ShellToolset::Sessions).await;
-    for _ in 0..64 {
-        let begun = exec(&mut client, json!({ "cmd": "sleep 100", "yield_time_ms": 250 })).await;
-        assert!(begun["structuredContent"]["session_id"].is_u64(), "{begun}");
+    let tasks = TaskTracker::new();
+    let mut connection = shell(project.config(Level::None, ShellToolset::Sessions))(&tasks);
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
+    for id in 0..66 {
+        let arguments = json!({ "cmd": "sleep 100", "yield_time_ms": 1000 });
+        let params = json!({ "name": "exec_command", "arguments": arguments, "_meta": meta });
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        connection.outgoing.send(request.to_string().into()).await.unwrap();
     }
-    let refused = exec(&mut client, json!({ "cmd": "sleep 100", "yield_time_ms": 250 })).await;
-    assert!(text(&refused).starts_with("64 commands are running"), "{refused}");
+    let (mut running, mut refused) = (0, 0);
+    for _ in 0..66 {
+        let Some(Incoming::Message(message)) = connection.incoming.recv().await else { panic!() };
+        let mut message: Value = serde_json::from_slice(message.text()).unwrap();
+        let result = message["result"].take();
+        running += usize::from(result["structuredContent"]["session_id"].is_u64());
+        refused += usize::from(text(&result).starts_with("64 commands are running"));
+    }
+    assert_eq!((running, refused), (64, 2));
 }

@@ -1,4 +1,4 @@
-//! Limits of the machine, and the `PATH` of the login shell.
+//! Limits of the machine, its sandbox, and the `PATH` of the login shell.
 
 use std::{
     env::split_paths,
@@ -10,7 +10,7 @@ use std::{
 use tokio_util::task::TaskTracker;
 use toolbay_config::{WatchMethod, shell_to_ask, watch_files};
 use toolbay_host::Shim;
-use toolbay_sandbox::{Helper, Level, probe};
+use toolbay_sandbox::{Helper, Level, Probe, probe};
 use toolbay_supervise::login_path;
 
 use super::report::Finding;
@@ -67,16 +67,18 @@ fn watching(configuration: &Configuration) -> Finding {
 /// How well the built-in server `shell` confines programs here.
 async fn sandbox() -> Option<Finding> {
     const CHECK: &str = "sandbox";
-    let level = tokio::task::spawn_blocking(|| probe(&Helper::current_exe())).await.ok()?;
+    let Probe { level, reason } = tokio::task::spawn_blocking(|| probe(&Helper::current_exe())).await.ok()?;
+    let reason = reason.unwrap_or_else(|| "unknown reason".to_owned());
     Some(match level {
         Level::Full => Finding::good(CHECK, "full: namespaces, Landlock and seccomp"),
         Level::Partial => Finding::odd(
             CHECK,
-            "partial: this system has no user namespaces, so that programs see other processes and their sockets",
+            format!("partial: programs share /tmp and their limits with others: {reason}"),
         )
         .fix("allow user namespaces, or set `sandbox = \"partial\"` for servers that run programs"),
-        Level::None => Finding::odd(CHECK, "none: this system has neither user namespaces nor Landlock")
-            .fix("the built-in server `shell` needs `sandbox = \"none\"` here; use it in a virtual machine only"),
+        Level::None => Finding::odd(CHECK, format!("none: {reason}")).fix(
+            "the built-in server `shell` needs `sandbox = \"none\"` here; use it in a virtual machine only",
+        ),
     })
 }
 
