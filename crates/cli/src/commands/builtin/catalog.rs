@@ -64,7 +64,13 @@ pub(crate) const LISTED: &[ListedServer] = &[
     ListedServer {
         name: "shell",
         replaces: &["mcp-server-commands", "mcp-shell-server"],
-        toolsets: &[("default", &["exec"])],
+        toolsets: &[
+            ("default", &["exec"]),
+            ("bash", &["bash"]),
+            ("sessions", &["exec_command", "write_stdin"]),
+            ("commands", &["run_command"]),
+            ("shell-server", &["shell_execute"]),
+        ],
     },
     ListedServer {
         name: "memory",
@@ -104,6 +110,7 @@ pub(crate) const LISTED: &[ListedServer] = &[
             ],
         )],
     },
+    ListedServer { name: "fetch", replaces: &["mcp-server-fetch"], toolsets: &[("default", &["fetch"])] },
     ListedServer {
         name: "time",
         replaces: &["mcp-server-time"],
