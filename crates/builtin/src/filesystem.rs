@@ -15,14 +15,15 @@ use std::{path::PathBuf, sync::Arc};
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio_util::task::TaskTracker;
 use toolbay_files::{Protection, Secrets, WriteMode};
 use toolbay_server::{
     Annotations, NoArguments, Tool, ToolContext, ToolOutput, ToolResult, ToolServer, Toolset, in_process,
 };
-use toolbay_transport::Connection;
 
-use crate::files::{ClientRoots, FileAccess, Files, agent, for_client};
+use crate::{
+    Connect,
+    files::{ClientRoots, FileAccess, Files, agent, for_client},
+};
 
 /// How the server is set up.
 #[derive(Debug, Clone, Default)]
@@ -58,9 +59,7 @@ pub enum FilesystemToolset {
 }
 
 /// Makes the server connectable. Directories that cannot be opened are returned with the reason.
-pub fn filesystem(
-    config: FilesystemConfig,
-) -> (Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>, Vec<(PathBuf, std::io::Error)>) {
+pub fn filesystem(config: FilesystemConfig) -> (Connect, Vec<(PathBuf, std::io::Error)>) {
     let (extra_tools, delete) = (config.extra_tools, config.delete);
     let (files, skipped) = Files::open(FileAccess {
         directories: config.directories,

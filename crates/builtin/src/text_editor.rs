@@ -12,15 +12,16 @@ use std::{path::PathBuf, sync::Arc};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tokio_util::task::TaskTracker;
 use toolbay_files::{Protection, Secrets, WriteMode};
 use toolbay_server::{
     Annotations, Server, Tool, ToolContext, ToolError, ToolOutput, ToolResult, ToolServer, Toolset,
     in_process,
 };
-use toolbay_transport::Connection;
 
-use crate::files::{ClientRoots, FileAccess, Files, agent};
+use crate::{
+    Connect,
+    files::{ClientRoots, FileAccess, Files, agent},
+};
 use commands::Commands;
 use history::History;
 
@@ -63,9 +64,7 @@ pub enum TextEditorToolset {
 /// Makes the server connectable. Directories that cannot be opened are returned with the reason.
 ///
 /// Each connection has a history of its own, so that no client undoes the edits of another.
-pub fn text_editor(
-    config: TextEditorConfig,
-) -> (Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>, Vec<(PathBuf, std::io::Error)>) {
+pub fn text_editor(config: TextEditorConfig) -> (Connect, Vec<(PathBuf, std::io::Error)>) {
     let (files, skipped) = Files::open(FileAccess {
         directories: config.directories,
         home: config.home,

@@ -143,7 +143,7 @@ fn read(files: &Files, arguments: ReadArguments, _: &ToolContext) -> ToolResult 
             last: u64::try_from(last).ok().filter(|last| *last > 0),
         };
         let limit = usize::try_from(MAX_TEXT).unwrap_or(usize::MAX);
-        let content = lines::range(&found, range, None, limit).map_err(|error| match error {
+        let read = lines::range(&found, range, None, limit).map_err(|error| match error {
             LinesError::TooLong { fit: 0 } => ToolError::failed(format!(
                 "read: line {} of {path} alone exceeds {MAX_TEXT}-byte limit. The read tool cannot return part of a line, \
                  so view_range cannot narrow this further.",
@@ -156,7 +156,7 @@ fn read(files: &Files, arguments: ReadArguments, _: &ToolContext) -> ToolResult 
             LinesError::NotText(_) => not_text(),
             LinesError::Failed(error) => error,
         })?;
-        return Ok(AgentResult { content, ..AgentResult::default() }.into());
+        return Ok(AgentResult { content: read.joined(), ..AgentResult::default() }.into());
     }
     let size = size(&found);
     if size > MAX_TEXT {

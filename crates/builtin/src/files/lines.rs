@@ -39,19 +39,36 @@ impl From<ToolError> for LinesError {
     }
 }
 
-/// Reads lines, at most `limit` bytes, and nothing after them. The last one is without its line ending, unless the file ends
-/// before the range does.
+/// Lines that were read, with all line endings.
+#[derive(Debug)]
+pub(crate) struct ReadLines {
+    pub(crate) text: String,
+    /// Whether all of them are there. Otherwise the file ends before the range does.
+    is_complete: bool,
+}
+
+impl ReadLines {
+    /// The lines joined: the last one has no line ending, unless the file ends before the range does.
+    pub(crate) fn joined(mut self) -> String {
+        if self.is_complete {
+            self.text.truncate(without_line_ending(&self.text).len());
+        }
+        self.text
+    }
+}
+
+/// Reads lines, at most `limit` bytes, and nothing after them.
 pub(crate) fn range(
     found: &Found,
     range: LineRange,
     encoding: Option<&str>,
     limit: usize,
-) -> Result<String, LinesError> {
+) -> Result<ReadLines, LinesError> {
     let mut file = found.open_file().map_err(|error| failed("open", error))?;
     let mut kept = Kept { range, line: 1, bytes: Vec::new(), limit };
     if is_wide(&mut file, encoding).map_err(|error| unreadable(found, &error))? {
         kept.take(whole(found, encoding)?.as_bytes())?;
-        return kept.text(Some("utf-8"));
+        return kept.decode(Some("utf-8"));
     }
     let mut block = vec![0; BLOCK];
     while !kept.is_complete() {
@@ -61,7 +78,7 @@ pub(crate) fn range(
         }
         kept.take(&block[..length])?;
     }
-    kept.text(encoding)
+    kept.decode(encoding)
 }
 
 /// The lines of a range, as far as they were read.
@@ -99,10 +116,9 @@ impl Kept {
         Ok(())
     }
 
-    fn text(self, encoding: Option<&str>) -> Result<String, LinesError> {
+    fn decode(self, encoding: Option<&str>) -> Result<ReadLines, LinesError> {
         let text = decode(&self.bytes, encoding).map_err(LinesError::NotText)?;
-        let text = text.with_line_endings();
-        Ok(if self.is_complete() { without_line_ending(&text).to_owned() } else { text.into_owned() })
+        Ok(ReadLines { text: text.with_line_endings().into_owned(), is_complete: self.is_complete() })
     }
 }
 

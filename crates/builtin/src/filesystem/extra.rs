@@ -75,7 +75,7 @@ fn read_file_lines(files: &Files, arguments: ReadFileLines, _: &ToolContext) -> 
     let found = files.allowed.find(&path).map_err(|error| failed("open", error))?;
     let limit = usize::try_from(MAX_TEXT).unwrap_or(usize::MAX);
     let lines = lines::range(&found, LineRange { first: start, last: end }, None, limit);
-    let lines = lines.map_err(|error| lines_failed(&found, error))?;
+    let lines = lines.map_err(|error| lines_failed(&found, error))?.joined();
     if lines.is_empty() && start > 1 {
         return Err(ToolError::argument("start", format!("is past the end of {path}")));
     }

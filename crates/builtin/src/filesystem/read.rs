@@ -58,11 +58,11 @@ pub(super) fn read_text_file(files: &Files, arguments: ReadText, _: &ToolContext
     let content = match arguments.tail {
         Some(count) => lines::tail(&found, count, encoding, limit),
         None if (range.first, range.last) == (1, None) => whole(&found, encoding).map_err(LinesError::Failed),
-        None => lines::range(&found, range, encoding, limit),
+        None => lines::range(&found, range, encoding, limit).map(|read| read.text),
     };
     let mut content = content.map_err(|error| lines_failed(&found, error))?;
     // Lines that were counted are joined: the last one has no line ending.
-    if range.last.is_some() {
+    if range.last.is_some() && arguments.tail.is_none() {
         content.truncate(without_line_ending(&content).len());
     }
     Ok(text(if arguments.line_numbers && arguments.tail.is_none() {

@@ -261,7 +261,7 @@ fn edit(files: &Files, arguments: EditArguments, context: &ToolContext) -> ToolR
 
 /// A file to edit, which need not be there.
 enum Target {
-    Existing(Opened),
+    Existing(Box<Opened>),
     New(Place, Text),
 }
 
@@ -302,7 +302,7 @@ fn edit_file(
 fn open(files: &Files, path: &str, file_hash: &str, encoding: Option<&str>) -> Result<Target, EditResult> {
     let failed = |reason: String| EditResult::error(format!("Error editing file: {reason}"));
     match files.open_text(path, encoding) {
-        Ok(opened) => return Ok(Target::Existing(opened)),
+        Ok(opened) => return Ok(Target::Existing(Box::new(opened))),
         Err(OpenError::Access(AccessError::Missing { .. } | AccessError::NoParent { .. })) => {}
         Err(error) => return Err(failed(error.describe(path).to_string())),
     }

@@ -273,6 +273,22 @@ async fn tools_beyond_the_contract_are_offered_where_configured() {
 }
 
 #[tokio::test]
+async fn only_the_last_line_ending_of_a_part_is_left_out() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("blank"), "one\n\n\ntwo\n").unwrap();
+    let mut client = client(&directory).await;
+    for (arguments, expected) in [
+        (json!({ "path": "blank", "head": 3 }), "one\n\n"),
+        (json!({ "path": "blank", "head": 9 }), "one\n\n\ntwo"),
+        (json!({ "path": "blank", "tail": 2 }), "\ntwo"),
+        (json!({ "path": "blank", "offset": 2, "limit": 2 }), "\n"),
+        (json!({ "path": "blank", "offset": 4 }), "two\n"),
+    ] {
+        assert_eq!(client.call("read_text_file", arguments.clone()).await.unwrap(), expected, "{arguments}");
+    }
+}
+
+#[tokio::test]
 async fn parts_of_wide_texts_are_whole_lines() {
     let directory = tempfile::tempdir().unwrap();
     let wide: Vec<u8> = "\u{feff}one\nzwölf\nthree\n".encode_utf16().flat_map(u16::to_le_bytes).collect();

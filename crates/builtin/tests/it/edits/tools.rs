@@ -21,10 +21,12 @@ struct Editor {
     client: Client,
     replace: Replace,
     /// The tool and the arguments that insert a text, if it can.
-    insert: Option<fn(&str, &Insertion) -> Option<(&'static str, Value)>>,
+    insert: Option<Insert>,
     /// The arguments that undo an edit, if it can.
     undo: Option<fn(&str) -> Value>,
 }
+
+type Insert = fn(&str, &Insertion) -> Option<(&'static str, Value)>;
 
 enum Replace {
     /// The arguments that replace one text by another.
