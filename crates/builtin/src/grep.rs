@@ -1,7 +1,7 @@
 //! The server `grep`: regular expressions in the files of allowed directories, with ripgrep's engine in this process.
 //!
 //! ```text
-//! arguments ─→ Query, FileFilter ─→ survey: every file is searched, matches are counted ─→ page: the lines that are shown
+//! arguments ─→ GrepQuery, FileFilter ─→ survey: every file is searched, matches are counted ─→ page: the lines that are shown
 //! ```
 //!
 //! The survey keeps of each file its path and its number of matches, and only of as many files as the page can come from.
@@ -24,7 +24,7 @@ use crate::{ClientRoots, Connect};
 
 use files::{FileFilter, Search};
 use page::{Format, Page, PageLimits};
-use query::Query;
+use query::GrepQuery;
 use survey::Counting;
 
 /// How long a search may take. What was found until then is returned, and the result says so.
@@ -102,7 +102,7 @@ pub(crate) fn agent_grep(
     /// The reference's limits.
     const LIMITS: PageLimits = PageLimits { offset: 0, matches: 50_000, bytes: 100 * 1024, line: 2_000 };
     let failed = |error: files::GrepError| ToolError::failed(format!("grep: {error}"));
-    let query = Query { pattern: pattern.to_owned(), ..Query::default() };
+    let query = GrepQuery { pattern: pattern.to_owned(), ..GrepQuery::default() };
     let search = Search::new(allowed, path, FileFilter::default(), context, TIME_LIMIT).map_err(failed)?;
     let search = search.with_absolute_paths();
     let survey = search.survey(&query, Counting::Lines, LIMITS.matches).map_err(failed)?;

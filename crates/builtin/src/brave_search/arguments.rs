@@ -185,7 +185,7 @@ impl VideoSearch {
 
 /// The arguments of `brave_news_search`.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
-pub(super) struct NewsSearch {
+pub(super) struct ArticleSearch {
     #[schemars(length(max = 400))]
     query: String,
     country: Option<String>,
@@ -203,7 +203,7 @@ pub(super) struct NewsSearch {
     goggles: Option<Goggles>,
 }
 
-impl NewsSearch {
+impl ArticleSearch {
     pub(super) fn request(mut self) -> Result<ApiRequest, ToolError> {
         self.extra_snippets.get_or_insert(false);
         request("news/search", &self, &MEDIA_DEFAULTS)

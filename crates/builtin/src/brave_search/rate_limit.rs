@@ -49,7 +49,7 @@ pub(super) struct RateLimit {
 struct State {
     /// Whether a response came, or none that says anything about limits.
     is_learned: bool,
-    windows: Vec<Window>,
+    windows: Vec<LimitWindow>,
     /// When the last requests were sent.
     sent: VecDeque<Instant>,
     /// The service said to wait until then.
@@ -57,7 +57,7 @@ struct State {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Window {
+struct LimitWindow {
     limit: u64,
     remaining: u64,
     length: Duration,
@@ -132,9 +132,9 @@ impl RateLimit {
             let resets = number(&resets, at).map_or(length, Duration::from_secs).min(length);
             let remaining = number(&remaining, at).unwrap_or(limit);
             // A limit of zero stands for none.
-            (limit > 0).then(|| Window { limit, remaining, length, resets: now + resets })
+            (limit > 0).then(|| LimitWindow { limit, remaining, length, resets: now + resets })
         });
-        let windows: Vec<Window> = windows.take(8).collect();
+        let windows: Vec<LimitWindow> = windows.take(8).collect();
         let mut state = self.state.lock();
         state.is_learned = true;
         if !windows.is_empty() {

@@ -10,7 +10,7 @@ use toolbay_server::{Annotations, Tool, ToolContext, ToolOutput, ToolResult, Too
 use super::{
     api::{Api, ApiError},
     arguments::{
-        ImageSearch, LlmContext, NewsSearch, PlaceSearch, Summarize, VideoSearch, WebSearch, descriptions,
+        ArticleSearch, ImageSearch, LlmContext, PlaceSearch, Summarize, VideoSearch, WebSearch, descriptions,
         shorten,
     },
     results::{self, Fields},
@@ -153,7 +153,7 @@ async fn video_search(api: Arc<Api>, arguments: VideoSearch, context: ToolContex
     Ok(listed(response.list("results")?.iter().map(results::video).collect()))
 }
 
-async fn news_search(api: Arc<Api>, arguments: NewsSearch, context: ToolContext) -> ToolResult {
+async fn news_search(api: Arc<Api>, arguments: ArticleSearch, context: ToolContext) -> ToolResult {
     let response: Fields = api.get(&arguments.request()?, &context).await?;
     Ok(listed(response.list("results")?.iter().map(results::news).collect()))
 }

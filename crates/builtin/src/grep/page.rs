@@ -8,7 +8,7 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 
 use super::{
     files::{GrepError, Search, Watched},
-    query::{Origin, Query},
+    query::{FileOrigin, GrepQuery},
     survey::{Survey, search_as_ripgrep},
 };
 
@@ -45,7 +45,7 @@ impl Search<'_> {
     /// Searches the files of the page again, for their lines.
     pub(super) fn page(
         &self,
-        query: &Query,
+        query: &GrepQuery,
         survey: &Survey,
         limits: PageLimits,
         format: Format,
@@ -80,7 +80,7 @@ impl Search<'_> {
                 is_binary: false,
             };
             skipped = 0;
-            let origin = if self.is_one_file() { Origin::Named } else { Origin::Walked };
+            let origin = if self.is_one_file() { FileOrigin::Named } else { FileOrigin::Walked };
             // One that vanished since the survey has no lines. An error in the middle leaves what came before, as with ripgrep.
             if let Ok(file) = self.open(file) {
                 let file = Watched { file, search: self };
@@ -97,7 +97,7 @@ impl Search<'_> {
 /// Writes the lines of one file.
 struct Writer<'a> {
     matcher: &'a RegexMatcher,
-    query: &'a Query,
+    query: &'a GrepQuery,
     limits: PageLimits,
     format: Format,
     path: Option<&'a str>,

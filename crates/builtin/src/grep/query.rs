@@ -8,7 +8,7 @@ const MAX_BUFFER: usize = 32 << 20;
 
 /// What to look for. Every field is the option of `rg` that it names.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Query {
+pub(super) struct GrepQuery {
     pub(super) pattern: String,
     pub(super) fixed_strings: bool,
     pub(super) ignore_case: bool,
@@ -24,12 +24,12 @@ pub(super) struct Query {
 
 /// Whether a file was found or named: ripgrep searches a named file even if it is binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum FileOrigin {
     Walked,
     Named,
 }
 
-impl Query {
+impl GrepQuery {
     pub(super) fn matcher(&self) -> Result<RegexMatcher, grep_regex::Error> {
         let mut builder = RegexMatcherBuilder::new();
         builder
@@ -46,19 +46,19 @@ impl Query {
     }
 
     /// A searcher for counting.
-    pub(super) fn counter(&self, origin: Origin) -> Searcher {
+    pub(super) fn counter(&self, origin: FileOrigin) -> Searcher {
         self.builder(origin).line_number(false).build()
     }
 
     /// A searcher for showing lines.
-    pub(super) fn searcher(&self, origin: Origin) -> Searcher {
+    pub(super) fn searcher(&self, origin: FileOrigin) -> Searcher {
         self.builder(origin).line_number(true).before_context(self.before).after_context(self.after).build()
     }
 
-    fn builder(&self, origin: Origin) -> SearcherBuilder {
+    fn builder(&self, origin: FileOrigin) -> SearcherBuilder {
         let binary = match origin {
-            Origin::Walked => BinaryDetection::quit(0),
-            Origin::Named => BinaryDetection::convert(0),
+            FileOrigin::Walked => BinaryDetection::quit(0),
+            FileOrigin::Named => BinaryDetection::convert(0),
         };
         let mut builder = SearcherBuilder::new();
         builder

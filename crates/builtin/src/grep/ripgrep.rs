@@ -15,7 +15,7 @@ use super::{
     files::{FileFilter, GrepError, Search},
     for_client,
     page::{Format, PageLimits, push_path},
-    query::Query,
+    query::GrepQuery,
     survey::{Counting, Survey},
 };
 
@@ -107,7 +107,7 @@ fn advanced_search(server: &GrepServer, arguments: AdvancedArguments, context: &
     let basic = &arguments.search;
     check_pattern(&basic.pattern)?;
     let lines = |count: Option<i64>| count.and_then(|count| usize::try_from(count).ok()).unwrap_or_default();
-    let query = Query {
+    let query = GrepQuery {
         pattern: basic.pattern.clone(),
         fixed_strings: is_set(arguments.fixed_strings),
         ignore_case: basic.case_sensitive == Some(false),
@@ -168,10 +168,10 @@ struct CountMatches {
 
 fn count_matches(server: &GrepServer, arguments: CountMatches, context: &ToolContext) -> ToolResult {
     check_pattern(&arguments.pattern)?;
-    let query = Query {
+    let query = GrepQuery {
         pattern: arguments.pattern,
         ignore_case: arguments.case_sensitive == Some(false),
-        ..Query::default()
+        ..GrepQuery::default()
     };
     let globs = arguments.file_pattern.into_iter().filter(|glob| !glob.is_empty()).collect();
     let search = begin(server, &arguments.path, FileFilter { globs, ..FileFilter::default() }, context)?;
@@ -213,7 +213,7 @@ fn list_files(server: &GrepServer, arguments: ListFiles, context: &ToolContext) 
     let search = begin(server, &arguments.path, filter, context)?;
     let offset = arguments.offset.unwrap_or_default();
     let survey = search
-        .survey(&Query::default(), Counting::Files, offset + MAX_ENTRIES)
+        .survey(&GrepQuery::default(), Counting::Files, offset + MAX_ENTRIES)
         .map_err(|error| failed(&arguments.path, error))?;
     listed(&search, &survey, offset, false, "No files found", |_| None)
 }

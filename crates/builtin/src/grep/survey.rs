@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use super::{
     files::{FileId, GrepError, Search, Walk, Watched},
-    query::{Origin, Query},
+    query::{FileOrigin, GrepQuery},
 };
 
 /// Files up to this size are read at once, which saves the searcher's copying.
@@ -65,7 +65,7 @@ impl Search<'_> {
     /// Counts in all files. `wanted` is the end of the page: a number of lines for [`Counting::Lines`], else of files.
     pub(super) fn survey(
         &self,
-        query: &Query,
+        query: &GrepQuery,
         counting: Counting,
         wanted: usize,
     ) -> Result<Survey, GrepError> {
@@ -80,10 +80,10 @@ impl Search<'_> {
         };
         for target in 0..self.targets.len() {
             match self.walk(target)? {
-                Walk::File(file) => Worker::new(&run, &matcher, Origin::Named).visit(file),
+                Walk::File(file) => Worker::new(&run, &matcher, FileOrigin::Named).visit(file),
                 Walk::Directory(walk) => walk.run(|| {
                     // A matcher of its own: threads that share one wait for its scratch space.
-                    let mut worker = Worker::new(&run, &matcher, Origin::Walked);
+                    let mut worker = Worker::new(&run, &matcher, FileOrigin::Walked);
                     Box::new(move |entry| {
                         if worker.run.search.is_over() {
                             return WalkState::Quit;
@@ -118,7 +118,7 @@ impl Search<'_> {
 /// What the threads of a survey share.
 struct Run<'a> {
     search: &'a Search<'a>,
-    query: &'a Query,
+    query: &'a GrepQuery,
     counting: Counting,
     found: Mutex<Found>,
     visited: AtomicU64,
@@ -164,12 +164,12 @@ struct Worker<'a> {
     run: &'a Run<'a>,
     matcher: RegexMatcher,
     searcher: Searcher,
-    origin: Origin,
+    origin: FileOrigin,
     buffer: Vec<u8>,
 }
 
 impl<'a> Worker<'a> {
-    fn new(run: &'a Run<'a>, matcher: &RegexMatcher, origin: Origin) -> Self {
+    fn new(run: &'a Run<'a>, matcher: &RegexMatcher, origin: FileOrigin) -> Self {
         let searcher = run.query.counter(origin);
         Self { run, matcher: matcher.clone(), searcher, origin, buffer: Vec::new() }
     }
@@ -196,7 +196,7 @@ impl<'a> Worker<'a> {
         let mut count =
             Count { matcher: &self.matcher, counting: self.run.counting, count: 0, is_binary: false };
         let size = file.metadata()?.len();
-        let whole = if self.origin == Origin::Named { WHOLE_NAMED } else { WHOLE };
+        let whole = if self.origin == FileOrigin::Named { WHOLE_NAMED } else { WHOLE };
         if size <= whole {
             self.buffer.clear();
             // One that grows meanwhile is searched as far as it was.
@@ -207,14 +207,14 @@ impl<'a> Worker<'a> {
             _ if size > whole => {
                 searcher.search_reader(matcher, Watched { file, search: self.run.search }, &mut count)?;
             }
-            Origin::Named => searcher.search_slice(matcher, bytes, &mut count)?,
-            Origin::Walked => search_bytes(searcher, matcher, bytes, &mut count)?,
+            FileOrigin::Named => searcher.search_slice(matcher, bytes, &mut count)?,
+            FileOrigin::Walked => search_bytes(searcher, matcher, bytes, &mut count)?,
         }
         if size > SMALL as u64 {
             self.searcher = self.run.query.counter(self.origin);
         }
         let is_left_out = count.is_binary
-            && self.origin == Origin::Walked
+            && self.origin == FileOrigin::Walked
             && matches!(self.run.counting, Counting::LinesPerFile | Counting::MatchesPerFile);
         Ok(if is_left_out { 0 } else { count.count })
     }
@@ -237,11 +237,11 @@ pub(super) fn search_as_ripgrep<S: Sink<Error = io::Error>>(
     searcher: &mut Searcher,
     matcher: &RegexMatcher,
     mut file: Watched<'_>,
-    origin: Origin,
+    origin: FileOrigin,
     sink: S,
 ) -> io::Result<()> {
     let size = file.file.metadata()?.len();
-    if origin == Origin::Walked || size > WHOLE_NAMED {
+    if origin == FileOrigin::Walked || size > WHOLE_NAMED {
         return searcher.search_reader(matcher, file, sink);
     }
     let mut bytes = Vec::new();

@@ -11,7 +11,7 @@ use super::{
     files::{FileFilter, GrepError, Search},
     for_client,
     page::{Format, PageLimits},
-    query::Query,
+    query::GrepQuery,
     survey::{Counting, Survey},
 };
 
@@ -113,13 +113,13 @@ struct Found {
 }
 
 fn grep(server: &GrepServer, arguments: Arguments, context: &ToolContext) -> ToolResult {
-    let query = Query {
+    let query = GrepQuery {
         pattern: arguments.pattern,
         ignore_case: arguments.ignore_case,
         multiline: arguments.multiline,
         before: arguments.before.or(arguments.around).unwrap_or_default(),
         after: arguments.after.or(arguments.around).unwrap_or_default(),
-        ..Query::default()
+        ..GrepQuery::default()
     };
     let filter = FileFilter {
         globs: arguments.glob.as_deref().map(split_globs).unwrap_or_default(),
