@@ -26,7 +26,7 @@ const ATTEMPTS: usize = 8;
 /// happens meanwhile can lead out.
 #[derive(Debug, Clone)]
 pub struct AllowedDirectories {
-    roots: Vec<Arc<Root>>,
+    roots: Vec<Arc<AllowedDirectory>>,
     /// What `~` stands for.
     home: Option<PathBuf>,
     secrets: Secrets,
@@ -34,7 +34,7 @@ pub struct AllowedDirectories {
 }
 
 #[derive(Debug)]
-struct Root {
+struct AllowedDirectory {
     /// As it was given, absolute and without `.` and `..`.
     named: PathBuf,
     /// Without links.
@@ -138,7 +138,7 @@ pub enum AccessError {
 #[derive(Debug)]
 pub struct Found {
     path: PathBuf,
-    root: Arc<Root>,
+    root: Arc<AllowedDirectory>,
     /// Below the root, without links.
     real: RelPath,
     handle: OwnedFd,
@@ -167,7 +167,7 @@ impl AllowedDirectories {
     pub fn open(paths: impl IntoIterator<Item = PathBuf>) -> (Self, Vec<(PathBuf, io::Error)>) {
         let (mut roots, mut skipped) = (Vec::new(), Vec::new());
         for path in paths {
-            match Root::open(&path) {
+            match AllowedDirectory::open(&path) {
                 Ok(root) => roots.push(Arc::new(root)),
                 Err(error) => skipped.push((path, error)),
             }
@@ -209,7 +209,7 @@ impl AllowedDirectories {
 
     /// Only those parts of the directories that are in one of `others`, as the roots of a client narrow them.
     pub fn narrow(&self, others: &[PathBuf]) -> Self {
-        let mut roots: Vec<Arc<Root>> = Vec::new();
+        let mut roots: Vec<Arc<AllowedDirectory>> = Vec::new();
         for (other, real) in others.iter().filter_map(|other| Some((other, fs::canonicalize(other).ok()?))) {
             for root in &self.roots {
                 if root.real.starts_with(&real) {
@@ -374,8 +374,8 @@ impl AllowedDirectories {
     }
 
     /// The directory that an absolute path is in, by name, and the rest of the path.
-    fn root_of(&self, path: &Path) -> Result<(&Arc<Root>, RelPath), AccessError> {
-        let rest = |root: &Arc<Root>| {
+    fn root_of(&self, path: &Path) -> Result<(&Arc<AllowedDirectory>, RelPath), AccessError> {
+        let rest = |root: &Arc<AllowedDirectory>| {
             path.strip_prefix(&root.named).or_else(|_| path.strip_prefix(&root.real)).map(Path::to_owned)
         };
         self.roots
@@ -421,7 +421,12 @@ impl AllowedDirectories {
         Err(AccessError::Io { path, source: Errno::LOOP.into() })
     }
 
-    fn found(&self, path: PathBuf, root: Arc<Root>, handle: OwnedFd) -> Result<Found, AccessError> {
+    fn found(
+        &self,
+        path: PathBuf,
+        root: Arc<AllowedDirectory>,
+        handle: OwnedFd,
+    ) -> Result<Found, AccessError> {
         let stat = rustix::fs::fstat(&handle).map_err(|errno| failed(path.clone(), errno.into()))?;
         let real = real_path(handle.as_fd()).map_err(|error| failed(path.clone(), error))?;
         // What was opened is below the root, wherever that is now.
@@ -467,7 +472,7 @@ impl AllowedDirectories {
     }
 }
 
-impl Root {
+impl AllowedDirectory {
     fn open(path: &Path) -> io::Result<Self> {
         let real = fs::canonicalize(path)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

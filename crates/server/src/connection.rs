@@ -25,7 +25,7 @@ use crate::{
     Progress, Server,
     changes::{Change, Subscriptions},
     methods::{Handshake, answer, is_slow, is_subscription, slow_answer, subscribe},
-    roots::ClientRoots,
+    roots::SessionRoots,
 };
 
 /// How many calls one connection may have running.
@@ -46,7 +46,7 @@ pub async fn serve(connection: Connection, server: Arc<dyn Server>) {
         server,
         handshake: Handshake::default(),
         subscriptions: Subscriptions::default(),
-        roots: ClientRoots::default(),
+        roots: SessionRoots::default(),
         notes,
         noted,
         calls: FuturesUnordered::new(),
@@ -103,7 +103,7 @@ struct ServerConnection {
     /// What the server announces, if it does.
     changes: Option<broadcast::Receiver<Change>>,
     subscriptions: Subscriptions,
-    roots: ClientRoots,
+    roots: SessionRoots,
     notes: mpsc::Sender<Rope>,
     noted: mpsc::Receiver<Rope>,
     calls: FuturesUnordered<RunningCall>,

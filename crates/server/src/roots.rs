@@ -36,7 +36,7 @@ impl Root {
 
 /// The roots of the client of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct ClientRoots {
+pub(crate) struct SessionRoots {
     /// Whether the server wants them and the client has them.
     is_available: bool,
     /// How often they were requested.
@@ -52,7 +52,7 @@ struct RootsState {
     deadline: Option<Instant>,
 }
 
-impl ClientRoots {
+impl SessionRoots {
     /// Learns from `initialize` whether the client has roots.
     pub(crate) fn introduce(&mut self, initialize: &Request) {
         #[derive(Deserialize)]

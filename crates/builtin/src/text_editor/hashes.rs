@@ -119,7 +119,7 @@ fn get(files: &Files, arguments: GetArguments, context: &ToolContext) -> ToolRes
         }
         check_absolute(&path)?;
         let text = read(files, &path, encoding)?;
-        let lines = Lines::of(text.as_str());
+        let lines = NumberedLines::of(text.as_str());
         let ranges = ranges.iter().map(|range| {
             let range = lines.read(range);
             let too_long =
@@ -155,12 +155,12 @@ fn refused(reason: impl Into<String>) -> ToolError {
 }
 
 /// A text and where its lines begin.
-struct Lines<'a> {
+struct NumberedLines<'a> {
     text: &'a str,
     starts: Vec<usize>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> NumberedLines<'a> {
     fn of(text: &'a str) -> Self {
         let mut starts = vec![0];
         starts.extend(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1));
@@ -319,7 +319,7 @@ fn open(files: &Files, path: &str, file_hash: &str, encoding: Option<&str>) -> R
 
 /// Applies patches to a text, all of them or none. `before` is the text.
 fn apply(text: &mut Text, before: &str, patches: &[Patch]) -> Result<(), String> {
-    let lines = Lines::of(before);
+    let lines = NumberedLines::of(before);
     let total = lines.count();
     let first = |patch: &Patch| patch.line_start.unwrap_or(1).max(1);
     let last = |patch: &Patch| patch.line_end.unwrap_or(total).max(first(patch));
