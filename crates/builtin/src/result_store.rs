@@ -28,12 +28,12 @@ const MAX_PAGE: u64 = 1024 * 1024;
 /// Results of the tools of one caller, by identifiers that cannot be guessed. They are deleted with the last clone of it.
 #[derive(Debug, Clone)]
 pub struct ResultStore {
-    inner: Arc<Inner>,
+    inner: Arc<StoreFiles>,
     owner: Arc<Owner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct StoreFiles {
     directory: PathBuf,
     /// Held for as long as the directory is ours.
     lock: File,
@@ -45,7 +45,7 @@ struct Inner {
 #[derive(Debug)]
 struct Owner {
     id: String,
-    inner: Arc<Inner>,
+    inner: Arc<StoreFiles>,
 }
 
 #[derive(Debug, Default)]
@@ -101,7 +101,7 @@ impl ResultStore {
             return Err(io::ErrorKind::Interrupted.into());
         }
         fs::DirBuilder::new().mode(0o700).create(&directory)?;
-        let inner = Arc::new(Inner { directory, lock, lock_path, results: Mutex::default() });
+        let inner = Arc::new(StoreFiles { directory, lock, lock_path, results: Mutex::default() });
         Ok(Self { owner: Owner::new(inner.clone())?, inner })
     }
 
@@ -208,7 +208,7 @@ fn remove_abandoned(parent: &Path) -> io::Result<()> {
     Ok(())
 }
 
-impl Inner {
+impl StoreFiles {
     fn path(&self, id: &str) -> PathBuf {
         self.directory.join(id)
     }
@@ -225,7 +225,7 @@ impl Inner {
     }
 }
 
-impl Drop for Inner {
+impl Drop for StoreFiles {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
         let _ = fs::remove_file(&self.lock_path);
@@ -234,7 +234,7 @@ impl Drop for Inner {
 }
 
 impl Owner {
-    fn new(inner: Arc<Inner>) -> io::Result<Arc<Self>> {
+    fn new(inner: Arc<StoreFiles>) -> io::Result<Arc<Self>> {
         Ok(Arc::new(Self { id: random_id()?, inner }))
     }
 }

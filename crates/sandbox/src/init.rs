@@ -20,7 +20,7 @@ use rustix::{
 };
 
 use crate::{
-    Level, Network, Policy, cgroup, file_rules, helper::exit_code, limits, loopback, mounts, namespaces,
+    Level, Network, Policy, cgroup, file_rules, launch::exit_code, limits, loopback, mounts, namespaces,
     system_calls,
 };
 

@@ -25,8 +25,8 @@
 
 mod cgroup;
 mod file_rules;
-mod helper;
 mod init;
+mod launch;
 mod limits;
 mod loopback;
 mod mounts;
@@ -37,6 +37,6 @@ mod raw_calls;
 mod root_directory;
 mod system_calls;
 
-pub use helper::{Helper, run_if_asked, setup_failure};
+pub use launch::{Helper, run_if_asked, setup_failure};
 pub use policy::{Level, Limits, Network, Policy};
 pub use probe::{Probe, probe};

@@ -86,13 +86,13 @@ struct State {
 enum ShellState {
     #[default]
     Ended,
-    Idle(Running),
+    Idle(BashProcess),
     /// With the process, once it is started.
     Busy(Option<ProcessHandle>),
 }
 
 #[derive(Debug)]
-struct Running {
+struct BashProcess {
     process: Process,
     level: Level,
     /// Ends each output.
@@ -101,7 +101,7 @@ struct Running {
 
 impl Bash {
     /// Takes the shell, if there is one, for a command.
-    fn take(&self) -> Result<(Turn, Option<Running>), ToolError> {
+    fn take(&self) -> Result<(Turn, Option<BashProcess>), ToolError> {
         let mut state = self.state.lock();
         let running = match std::mem::replace(&mut state.shell, ShellState::Busy(None)) {
             ShellState::Busy(process) => {
@@ -249,7 +249,7 @@ fn finish(
     Ok(if exit_code == Some(0) { output } else { output.as_error() })
 }
 
-async fn start(shell: &Shell) -> Result<Running, ToolError> {
+async fn start(shell: &Shell) -> Result<BashProcess, ToolError> {
     let mut random = [0; 16];
     getrandom::fill(&mut random).map_err(|_| ToolError::failed("the system has no random numbers"))?;
     let program = Program {
@@ -258,10 +258,10 @@ async fn start(shell: &Shell) -> Result<Running, ToolError> {
         environment: BTreeMap::new(),
     };
     let (process, level) = shell.launcher.start(program).await?;
-    Ok(Running { process, level, marker: format!("{:032x}", u128::from_ne_bytes(random)) })
+    Ok(BashProcess { process, level, marker: format!("{:032x}", u128::from_ne_bytes(random)) })
 }
 
-impl Running {
+impl BashProcess {
     /// Runs a command. Returns its exit code, or `None` if the shell has ended.
     async fn run(
         &mut self,

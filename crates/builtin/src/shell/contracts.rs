@@ -180,7 +180,7 @@ fn check(command: &[String], allowed: Option<&[String]>) -> Result<(), String> {
     if command.is_empty() {
         return Err("No command provided".to_owned());
     }
-    for operator in command.iter().filter(|word| [";", "&&", "||"].contains(&word.as_str())) {
+    if let Some(operator) = command.iter().find(|word| [";", "&&", "||"].contains(&word.as_str())) {
         return Err(format!("Unexpected shell operator: {operator}"));
     }
     for part in command.split(|word| word == PIPE) {

@@ -114,7 +114,7 @@ struct Chunk {
 /// The running programs of a connection. Dropping them ends them.
 #[derive(Debug)]
 pub(super) struct Sessions {
-    running: Mutex<BTreeMap<u32, Arc<Session>>>,
+    running: Mutex<BTreeMap<u32, Arc<CommandSession>>>,
     /// One for each program that may still be started.
     slots: Arc<Semaphore>,
 }
@@ -126,7 +126,7 @@ impl Default for Sessions {
 }
 
 #[derive(Debug)]
-struct Session {
+struct CommandSession {
     handle: ProcessHandle,
     level: Level,
     /// Taken by a call that writes.
@@ -146,7 +146,7 @@ async fn exec_command(shell: Arc<Shell>, arguments: ExecCommand, context: ToolCo
         environment: BTreeMap::new(),
     };
     let (process, level) = shell.launcher.start(program).await?;
-    let session = Session::new(&shell, process, level, slot, arguments.tty || arguments.stdin);
+    let session = CommandSession::new(&shell, process, level, slot, arguments.tty || arguments.stdin);
     let wait = wait_time(arguments.yield_time_ms, EXEC_YIELD);
     let outcome = session.wait(wait, &context).await?;
     let id = match outcome {
@@ -201,7 +201,7 @@ impl Sessions {
         })
     }
 
-    fn insert(&self, session: Arc<Session>) -> Result<u32, ToolError> {
+    fn insert(&self, session: Arc<CommandSession>) -> Result<u32, ToolError> {
         let mut running = self.running.lock();
         loop {
             let mut bytes = [0; 4];
@@ -216,7 +216,7 @@ impl Sessions {
     }
 }
 
-impl Session {
+impl CommandSession {
     fn new(
         shell: &Shell,
         process: Process,
