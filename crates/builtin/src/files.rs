@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use toolbay_files::{
     AccessError, AllowedDirectories, DecodeError, Found, Place, Protection, Secrets, Stamp, Text, WriteMode,
 };
-use toolbay_server::{Root, ToolContext, ToolError, ToolResult};
+use toolbay_server::{ClientRoot, ToolContext, ToolError, ToolResult};
 
 /// The largest file that is edited.
 pub(crate) const MAX_EDITED: u64 = 16 * 1024 * 1024;
@@ -85,7 +85,8 @@ impl ClientRoots {
         allowed: &'a AllowedDirectories,
         context: &ToolContext,
     ) -> Result<Cow<'a, AllowedDirectories>, ToolError> {
-        let paths: Vec<PathBuf> = context.roots().unwrap_or_default().iter().filter_map(Root::path).collect();
+        let paths: Vec<PathBuf> =
+            context.roots().unwrap_or_default().iter().filter_map(ClientRoot::path).collect();
         if self == Self::Ignore || (paths.is_empty() && !allowed.is_empty()) {
             return Ok(Cow::Borrowed(allowed));
         }

@@ -11,18 +11,18 @@ use std::{
 
 use tokio::sync::Semaphore;
 
-use crate::{Progress, Root, ToolError};
+use crate::{ClientRoot, Progress, ToolError};
 
 /// What a handler knows about its call, besides the arguments.
 #[derive(Debug, Clone, Default)]
 pub struct ToolContext {
     progress: Progress,
-    roots: Option<Arc<[Root]>>,
+    roots: Option<Arc<[ClientRoot]>>,
     cancelled: Arc<AtomicBool>,
 }
 
 impl ToolContext {
-    pub(crate) fn new(progress: Progress, roots: Option<Arc<[Root]>>) -> Self {
+    pub(crate) fn new(progress: Progress, roots: Option<Arc<[ClientRoot]>>) -> Self {
         Self { progress, roots, cancelled: Arc::default() }
     }
 
@@ -43,7 +43,7 @@ impl ToolContext {
 
     /// Returns the roots of the client. Nothing if the server [does not want them](crate::ToolServer::with_roots), if the
     /// client has no session or no roots, or if it did not return them in time.
-    pub fn roots(&self) -> Option<&[Root]> {
+    pub fn roots(&self) -> Option<&[ClientRoot]> {
         self.roots.as_deref()
     }
 }

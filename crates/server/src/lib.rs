@@ -32,7 +32,7 @@ pub use output::{ToolError, ToolOutput, ToolResult, limit};
 pub use progress::Progress;
 pub use prompt::{Prompt, PromptArguments, PromptText};
 pub use resource::{Resource, ResourceContents, ResourceError};
-pub use roots::Root;
+pub use roots::ClientRoot;
 pub use server::{Call, CallFuture, Server, in_process, unknown_resource};
 pub use tool::{Annotations, Tool};
 pub use tool_server::ToolServer;

@@ -19,7 +19,7 @@ const MAX_ROOTS: usize = 256;
 
 /// A directory, or another place, that the user of a client works on.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Root {
+pub struct ClientRoot {
     /// A URI, `file://…` by the specification.
     pub uri: String,
     /// A name for people.
@@ -27,7 +27,7 @@ pub struct Root {
     pub name: Option<String>,
 }
 
-impl Root {
+impl ClientRoot {
     /// Returns the path of a `file` URI on this machine.
     pub fn path(&self) -> Option<PathBuf> {
         file_uri::path(&self.uri)
@@ -47,7 +47,7 @@ pub(crate) struct SessionRoots {
 
 #[derive(Debug, Clone, Default)]
 struct RootsState {
-    known: Option<Arc<[Root]>>,
+    known: Option<Arc<[ClientRoot]>>,
     /// Until when calls wait for a response.
     deadline: Option<Instant>,
 }
@@ -86,7 +86,7 @@ impl SessionRoots {
     pub(crate) fn take(&mut self, response: &Response) {
         #[derive(Deserialize)]
         struct Listed {
-            roots: Vec<Root>,
+            roots: Vec<ClientRoot>,
         }
         if self.pending.is_none() || response.id != self.pending {
             return;
@@ -115,7 +115,7 @@ pub(crate) struct RootsReader(watch::Receiver<RootsState>);
 
 impl RootsReader {
     /// Returns the roots, if the client has named any. Waits while they are requested.
-    pub(crate) async fn read(mut self) -> Option<Arc<[Root]>> {
+    pub(crate) async fn read(mut self) -> Option<Arc<[ClientRoot]>> {
         let deadline = self.0.borrow().deadline;
         if let Some(deadline) = deadline {
             let _ = timeout_at(deadline, self.0.wait_for(|state| state.deadline.is_none())).await;

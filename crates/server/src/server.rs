@@ -6,7 +6,7 @@ use tokio_util::task::TaskTracker;
 use toolbay_protocol::{ErrorCode, ErrorObject};
 use toolbay_transport::{Connection, memory};
 
-use crate::{Changes, Progress, Root, serve};
+use crate::{Changes, ClientRoot, Progress, serve};
 
 /// What a request comes to: the fields of its result as a JSON object, or why there is none.
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<String, ErrorObject>> + Send + 'a>>;
@@ -21,7 +21,7 @@ pub struct Call<'a> {
     /// Where to report progress.
     pub progress: Progress,
     /// The roots of the client, if the server [wants them](Server::wants_roots) and the client named them.
-    pub roots: Option<Arc<[Root]>>,
+    pub roots: Option<Arc<[ClientRoot]>>,
 }
 
 /// A server of our own.

@@ -69,7 +69,7 @@ fn tools() -> Toolset<Memories> {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Command {
+enum MemoryCommand {
     View,
     Create,
     StrReplace,
@@ -82,7 +82,7 @@ enum Command {
 #[serde(deny_unknown_fields)]
 struct Arguments {
     /// The command to run
-    command: Command,
+    command: MemoryCommand,
     /// The file or directory, such as /memories/notes.md; for all commands but `rename`
     path: Option<String>,
     /// For `view` of a file: first and last line, from 1; -1 is the end
@@ -110,19 +110,19 @@ fn run(memories: &Memories, arguments: Arguments, _: &ToolContext) -> ToolResult
     };
     let path = || required(arguments.path.clone(), "path");
     let message = match arguments.command {
-        Command::View => memories.view(&path()?, arguments.view_range.as_deref())?,
-        Command::Create => memories.create(&path()?, &required(arguments.file_text, "file_text")?)?,
-        Command::StrReplace => {
+        MemoryCommand::View => memories.view(&path()?, arguments.view_range.as_deref())?,
+        MemoryCommand::Create => memories.create(&path()?, &required(arguments.file_text, "file_text")?)?,
+        MemoryCommand::StrReplace => {
             let old = required(arguments.old_str, "old_str")?;
             memories.replace(&path()?, &old, arguments.new_str.as_deref().unwrap_or_default())?
         }
-        Command::Insert => {
+        MemoryCommand::Insert => {
             let missing = || ToolError::argument("insert_line", "is required for this command");
             let line = arguments.insert_line.ok_or_else(missing)?;
             memories.insert(&path()?, line, &required(arguments.insert_text, "insert_text")?)?
         }
-        Command::Delete => memories.delete(&path()?)?,
-        Command::Rename => {
+        MemoryCommand::Delete => memories.delete(&path()?)?,
+        MemoryCommand::Rename => {
             let (old, new) =
                 (required(arguments.old_path, "old_path")?, required(arguments.new_path, "new_path")?);
             memories.rename(&old, &new)?
