@@ -15,10 +15,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
-use toolbay_server::{Changes, Resource, Server, ToolError, ToolServer, in_process};
+use toolbay_server::{ChangeNotifier, Resource, Server, ToolError, ToolServer, in_process};
 use toolbay_transport::Connection;
 
-use graph::Change;
+use graph::GraphChange;
 use search::Index;
 use store::{Quota, Store};
 
@@ -72,7 +72,7 @@ pub fn memory(config: MemoryConfig) -> Arc<dyn Fn(&TaskTracker) -> Connection + 
 
 fn graph_server(config: MemoryConfig) -> Arc<dyn Server> {
     let quota = Quota { entities: config.max_entities, bytes: config.max_bytes };
-    let changes = Changes::default();
+    let changes = ChangeNotifier::default();
     let memory =
         Memory { store: Store::new(config.path, quota), index: Mutex::default(), changes: changes.clone() };
     let graph = Resource::blocking(RESOURCE, "knowledge-graph", tools::read_resource)
@@ -88,12 +88,12 @@ fn graph_server(config: MemoryConfig) -> Arc<dyn Server> {
 struct Memory {
     store: Store,
     index: Mutex<Index>,
-    changes: Changes,
+    changes: ChangeNotifier,
 }
 
 impl Memory {
     /// Changes the graph and announces it.
-    fn change(&self, change: Change) -> Result<Change, ToolError> {
+    fn change(&self, change: GraphChange) -> Result<GraphChange, ToolError> {
         let effect = self.store.change(change)?;
         if !effect.is_empty() {
             self.changes.resource_updated(RESOURCE);

@@ -1,4 +1,4 @@
-//! Changes of a server, announced to the clients that want to know them.
+//! ChangeNotifier of a server, announced to the clients that want to know them.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,42 +21,42 @@ const MAX_LISTENING: usize = 64;
 /// Announces changes of a server to all its clients. Clones announce to the same clients, so the state of a server keeps
 /// one for its tools. May be used on any thread, and never blocks.
 #[derive(Debug, Clone)]
-pub struct Changes {
-    sender: broadcast::Sender<Change>,
+pub struct ChangeNotifier {
+    sender: broadcast::Sender<ServerChange>,
 }
 
 /// Something that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum ServerChange {
     Tools,
     Resources,
     /// The content of one resource.
     Updated(Arc<str>),
 }
 
-impl Default for Changes {
+impl Default for ChangeNotifier {
     fn default() -> Self {
         Self { sender: broadcast::Sender::new(MAX_WAITING) }
     }
 }
 
-impl Changes {
+impl ChangeNotifier {
     /// Announces that the list of tools changed.
     pub fn tools_changed(&self) {
-        let _ = self.sender.send(Change::Tools); // without connections there is no receiver
+        let _ = self.sender.send(ServerChange::Tools); // without connections there is no receiver
     }
 
     /// Announces that the list of resources changed.
     pub fn resources_changed(&self) {
-        let _ = self.sender.send(Change::Resources);
+        let _ = self.sender.send(ServerChange::Resources);
     }
 
     /// Announces that the content of a resource changed, to the clients that subscribed to it.
     pub fn resource_updated(&self, uri: &str) {
-        let _ = self.sender.send(Change::Updated(uri.into()));
+        let _ = self.sender.send(ServerChange::Updated(uri.into()));
     }
 
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Change> {
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<ServerChange> {
         self.sender.subscribe()
     }
 }
@@ -133,10 +133,10 @@ impl Subscriptions {
     }
 
     /// Returns the notifications that a change causes.
-    pub(crate) fn notifications(&self, change: &Change) -> Vec<Rope> {
+    pub(crate) fn notifications(&self, change: &ServerChange) -> Vec<Rope> {
         let to_session = match change {
-            Change::Tools | Change::Resources => self.has_session,
-            Change::Updated(uri) => self.resources.contains(&**uri),
+            ServerChange::Tools | ServerChange::Resources => self.has_session,
+            ServerChange::Updated(uri) => self.resources.contains(&**uri),
         };
         let session =
             to_session.then(|| notification(change.method(), Some(&change.fields().finish())).into());
@@ -146,25 +146,25 @@ impl Subscriptions {
     }
 
     /// Returns everything that was subscribed to, for a connection that missed changes.
-    pub(crate) fn all(&self) -> Vec<Change> {
+    pub(crate) fn all(&self) -> Vec<ServerChange> {
         let uris = self.listening.values().flat_map(|filter| &filter.resource_subscriptions);
         let uris: BTreeSet<&String> = uris.chain(&self.resources).collect();
-        let updated = uris.into_iter().map(|uri| Change::Updated(uri.as_str().into()));
-        [Change::Tools, Change::Resources].into_iter().chain(updated).collect()
+        let updated = uris.into_iter().map(|uri| ServerChange::Updated(uri.as_str().into()));
+        [ServerChange::Tools, ServerChange::Resources].into_iter().chain(updated).collect()
     }
 }
 
 impl Filter {
-    fn wants(&self, change: &Change) -> bool {
+    fn wants(&self, change: &ServerChange) -> bool {
         match change {
-            Change::Tools => self.tools_list_changed,
-            Change::Resources => self.resources_list_changed,
-            Change::Updated(uri) => self.resource_subscriptions.contains(&**uri),
+            ServerChange::Tools => self.tools_list_changed,
+            ServerChange::Resources => self.resources_list_changed,
+            ServerChange::Updated(uri) => self.resource_subscriptions.contains(&**uri),
         }
     }
 }
 
-impl Change {
+impl ServerChange {
     fn method(&self) -> &'static str {
         match self {
             Self::Tools => method::TOOLS_CHANGED,

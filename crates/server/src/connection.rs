@@ -23,7 +23,7 @@ use toolbay_transport::{Connection, Incoming, Outgoing};
 
 use crate::{
     Progress, Server,
-    changes::{Change, Subscriptions},
+    changes::{ServerChange, Subscriptions},
     methods::{Handshake, answer, is_slow, is_subscription, slow_answer, subscribe},
     roots::SessionRoots,
 };
@@ -101,7 +101,7 @@ struct ServerConnection {
     server: Arc<dyn Server>,
     handshake: Handshake,
     /// What the server announces, if it does.
-    changes: Option<broadcast::Receiver<Change>>,
+    changes: Option<broadcast::Receiver<ServerChange>>,
     subscriptions: Subscriptions,
     roots: SessionRoots,
     notes: mpsc::Sender<Rope>,
@@ -180,7 +180,7 @@ impl ServerConnection {
     }
 
     /// Queues the notifications of a change; of all changes, if some were missed.
-    fn announce(&mut self, change: Option<Change>) {
+    fn announce(&mut self, change: Option<ServerChange>) {
         let changes = change.map_or_else(|| self.subscriptions.all(), |change| vec![change]);
         for change in changes {
             self.done.extend(self.subscriptions.notifications(&change));
@@ -218,7 +218,7 @@ async fn next_message<'a>(
 }
 
 /// Waits for the next change; `None` if some were missed. Pending for a server that announces none.
-async fn next_change(changes: &mut Option<broadcast::Receiver<Change>>) -> Option<Change> {
+async fn next_change(changes: &mut Option<broadcast::Receiver<ServerChange>>) -> Option<ServerChange> {
     let Some(receiver) = changes else { return std::future::pending().await };
     match receiver.recv().await {
         Ok(change) => Some(change),

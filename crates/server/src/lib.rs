@@ -25,7 +25,7 @@ mod tool_server;
 mod toolset;
 
 pub use arguments::NoArguments;
-pub use changes::Changes;
+pub use changes::ChangeNotifier;
 pub use connection::serve;
 pub use context::{BlockingThreads, ToolContext};
 pub use output::{ToolError, ToolOutput, ToolResult, limit};

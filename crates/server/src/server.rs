@@ -6,7 +6,7 @@ use tokio_util::task::TaskTracker;
 use toolbay_protocol::{ErrorCode, ErrorObject};
 use toolbay_transport::{Connection, memory};
 
-use crate::{Changes, ClientRoot, Progress, serve};
+use crate::{ChangeNotifier, ClientRoot, Progress, serve};
 
 /// What a request comes to: the fields of its result as a JSON object, or why there is none.
 pub type CallFuture<'a> = Pin<Box<dyn Future<Output = Result<String, ErrorObject>> + Send + 'a>>;
@@ -71,7 +71,7 @@ pub trait Server: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Where it announces changes, for clients to subscribe to; nothing for a server that announces none.
-    fn changes(&self) -> Option<&Changes> {
+    fn changes(&self) -> Option<&ChangeNotifier> {
         None
     }
 

@@ -5,7 +5,8 @@ use std::{fmt, sync::Arc};
 use serde_json::Value;
 
 use crate::{
-    Call, CallFuture, Changes, Prompt, Resource, Server, Toolset, server::unknown_prompt, unknown_resource,
+    Call, CallFuture, ChangeNotifier, Prompt, Resource, Server, Toolset, server::unknown_prompt,
+    unknown_resource,
 };
 
 /// A server of declared tools, and of resources and prompts if it has any.
@@ -17,7 +18,7 @@ pub struct ToolServer<S> {
     tools: Toolset<S>,
     resources: Vec<Resource<S>>,
     prompts: Vec<Prompt<S>>,
-    changes: Option<Changes>,
+    changes: Option<ChangeNotifier>,
     wants_roots: bool,
 }
 
@@ -54,7 +55,7 @@ impl<S: Send + Sync + 'static> ToolServer<S> {
     }
 
     /// Lets clients subscribe to what is announced here.
-    pub fn changes(self, changes: &Changes) -> Self {
+    pub fn changes(self, changes: &ChangeNotifier) -> Self {
         Self { changes: Some(changes.clone()), ..self }
     }
 
@@ -113,7 +114,7 @@ impl<S: fmt::Debug + Send + Sync + 'static> Server for ToolServer<S> {
         }
     }
 
-    fn changes(&self) -> Option<&Changes> {
+    fn changes(&self) -> Option<&ChangeNotifier> {
         self.changes.as_ref()
     }
 

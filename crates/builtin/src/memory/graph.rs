@@ -46,7 +46,7 @@ pub(super) struct Observations {
 /// graph as it is. The journal of a [`Store`](super::store::Store) depends on that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Change {
+pub(super) enum GraphChange {
     /// Entities whose name exists are left as they are.
     CreateEntities(Vec<Entity>),
     /// Relations that exist are left as they are.
@@ -135,39 +135,39 @@ impl Graph {
     ///
     /// # Errors
     /// If observations are added to an entity that does not exist; nothing is changed then.
-    pub(super) fn apply(&mut self, change: Change) -> Result<Change, UnknownEntity> {
+    pub(super) fn apply(&mut self, change: GraphChange) -> Result<GraphChange, UnknownEntity> {
         Ok(match change {
-            Change::CreateEntities(entities) => Change::CreateEntities(
+            GraphChange::CreateEntities(entities) => GraphChange::CreateEntities(
                 entities.into_iter().filter(|entity| self.insert_entity(entity.clone())).collect(),
             ),
-            Change::CreateRelations(relations) => Change::CreateRelations(
+            GraphChange::CreateRelations(relations) => GraphChange::CreateRelations(
                 relations.into_iter().filter(|relation| self.insert_relation(relation.clone())).collect(),
             ),
-            Change::AddObservations(added) => {
+            GraphChange::AddObservations(added) => {
                 if let Some(unknown) = added.iter().find(|it| !self.by_name.contains_key(&it.entity)) {
                     return Err(UnknownEntity { name: unknown.entity.clone() });
                 }
-                Change::AddObservations(added.into_iter().map(|it| self.add_observations(it)).collect())
+                GraphChange::AddObservations(added.into_iter().map(|it| self.add_observations(it)).collect())
             }
-            Change::DeleteEntities(names) => {
+            GraphChange::DeleteEntities(names) => {
                 let deleted = names.iter().filter(|name| self.remove_entity(name)).count();
                 let gone: HashSet<&str> = names.iter().map(String::as_str).collect();
                 // Relations may lead to entities that do not exist.
                 let is_changed = self.retain_relations(|relation| {
                     !gone.contains(relation.from.as_str()) && !gone.contains(relation.to.as_str())
                 });
-                Change::DeleteEntities(if deleted > 0 || is_changed { names } else { Vec::new() })
+                GraphChange::DeleteEntities(if deleted > 0 || is_changed { names } else { Vec::new() })
             }
-            Change::DeleteObservations(deleted) => Change::DeleteObservations(
+            GraphChange::DeleteObservations(deleted) => GraphChange::DeleteObservations(
                 deleted.into_iter().map(|it| self.delete_observations(it)).collect(),
             ),
-            Change::DeleteRelations(relations) => {
+            GraphChange::DeleteRelations(relations) => {
                 let deleted: HashSet<Relation> = relations
                     .into_iter()
                     .filter(|relation| self.known_relations.contains(relation))
                     .collect();
                 self.retain_relations(|relation| !deleted.contains(relation));
-                Change::DeleteRelations(deleted.into_iter().collect())
+                GraphChange::DeleteRelations(deleted.into_iter().collect())
             }
         })
     }
@@ -265,7 +265,7 @@ impl Relation {
     }
 }
 
-impl Change {
+impl GraphChange {
     /// The entities of a change that creates some.
     pub(super) fn into_entities(self) -> Vec<Entity> {
         if let Self::CreateEntities(entities) = self { entities } else { Vec::new() }

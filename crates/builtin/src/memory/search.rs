@@ -234,7 +234,7 @@ fn words_of_query(query: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::graph::Change, *};
+    use super::{super::graph::GraphChange, *};
 
     fn graph(entities: &[(&str, &str, &[&str])]) -> Graph {
         let mut graph = Graph::default();
@@ -243,7 +243,7 @@ mod tests {
             entity_type: (*kind).into(),
             observations: observations.iter().map(|it| (*it).into()).collect(),
         });
-        drop(graph.apply(Change::CreateEntities(entities.collect())));
+        drop(graph.apply(GraphChange::CreateEntities(entities.collect())));
         graph
     }
 
@@ -290,9 +290,9 @@ mod tests {
         let mut graph = graph(&[("a", "x", &["red"]), ("b", "x", &["green"])]);
         let mut index = Index::default();
         assert_eq!(search(&mut index, &graph, "red"), ["a"]);
-        drop(graph.apply(Change::DeleteEntities(vec!["a".into()])));
+        drop(graph.apply(GraphChange::DeleteEntities(vec!["a".into()])));
         let more = super::super::graph::Observations { entity: "b".into(), contents: vec!["red too".into()] };
-        drop(graph.apply(Change::AddObservations(vec![more])));
+        drop(graph.apply(GraphChange::AddObservations(vec![more])));
         assert_eq!(search(&mut index, &graph, "red"), ["b"]);
         assert_eq!(index.documents().count(), 1);
     }
@@ -305,9 +305,9 @@ mod tests {
             let observation = |text: String| {
                 vec![super::super::graph::Observations { entity: "kept".into(), contents: vec![text] }]
             };
-            drop(graph.apply(Change::AddObservations(observation(format!("green{round}")))));
+            drop(graph.apply(GraphChange::AddObservations(observation(format!("green{round}")))));
             assert_eq!(search(&mut index, &graph, &format!("green{round}")), ["kept"]);
-            drop(graph.apply(Change::DeleteObservations(observation(format!("green{round}")))));
+            drop(graph.apply(GraphChange::DeleteObservations(observation(format!("green{round}")))));
             assert_eq!(search(&mut index, &graph, "apples"), ["kept"]);
         }
         assert!(index.documents.len() <= MAX_DELETED + 2, "{}", index.documents.len());

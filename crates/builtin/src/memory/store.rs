@@ -26,7 +26,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::graph::{Change, Graph, UnknownEntity};
+use super::graph::{Graph, GraphChange, UnknownEntity};
 use file::{FileState, Line, PRIVATE, beside, is_read_only, lines, open_journal, open_regular, write_draft};
 
 /// A journal of this size is merged into the file with the next change.
@@ -123,7 +123,7 @@ impl Store {
     ///
     /// # Errors
     /// If the change names an unknown entity, exceeds the quota or cannot be written. Nothing is changed then.
-    pub(super) fn change(&self, change: Change) -> Result<Change, StoreError> {
+    pub(super) fn change(&self, change: GraphChange) -> Result<GraphChange, StoreError> {
         let mut loaded = self.loaded.lock();
         let _locked = self.lock()?;
         self.refresh(&mut loaded)?;
@@ -247,7 +247,7 @@ impl Store {
             let _ = journal.set_len(loaded.journal + whole as u64); // what is written next overwrites it otherwise
         }
         for line in lines[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            match serde_json::from_slice::<Change>(line) {
+            match serde_json::from_slice::<GraphChange>(line) {
                 // Another program may have deleted the entity from the file since.
                 Ok(change) => drop(loaded.graph.apply(change)),
                 Err(_) => loaded.damaged.push(line.to_vec()),
@@ -305,7 +305,7 @@ impl Store {
         Ok(is_memory)
     }
 
-    fn append(&self, loaded: &mut Loaded, change: &Change) -> io::Result<()> {
+    fn append(&self, loaded: &mut Loaded, change: &GraphChange) -> io::Result<()> {
         let mut line = serde_json::to_vec(change)?;
         line.push(b'\n');
         let options = &mut OpenOptions::new();
@@ -352,11 +352,13 @@ impl Store {
         Ok(())
     }
 
-    fn check_quota(&self, loaded: &Loaded, change: &Change) -> Result<(), StoreError> {
+    fn check_quota(&self, loaded: &Loaded, change: &GraphChange) -> Result<(), StoreError> {
         let added = match change {
-            Change::CreateEntities(entities) => entities.len(),
-            Change::CreateRelations(_) | Change::AddObservations(_) => 0,
-            Change::DeleteEntities(_) | Change::DeleteObservations(_) | Change::DeleteRelations(_) => {
+            GraphChange::CreateEntities(entities) => entities.len(),
+            GraphChange::CreateRelations(_) | GraphChange::AddObservations(_) => 0,
+            GraphChange::DeleteEntities(_)
+            | GraphChange::DeleteObservations(_)
+            | GraphChange::DeleteRelations(_) => {
                 return Ok(());
             }
         };

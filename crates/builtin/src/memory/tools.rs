@@ -12,7 +12,7 @@ use toolbay_server::{
 
 use super::{
     Memory,
-    graph::{Change, Entity, Observations, Relation},
+    graph::{Entity, GraphChange, Observations, Relation},
     page::{Page, Read},
     store::StoreError,
 };
@@ -162,38 +162,39 @@ struct Open {
 }
 
 fn create_entities(memory: &Memory, arguments: Entities, _: &ToolContext) -> ToolResult {
-    let created = memory.change(Change::CreateEntities(arguments.entities))?.into_entities();
+    let created = memory.change(GraphChange::CreateEntities(arguments.entities))?.into_entities();
     Ok(pretty(&created).with_structured(&Entities { entities: created }))
 }
 
 fn create_relations(memory: &Memory, arguments: Relations, _: &ToolContext) -> ToolResult {
-    let created = memory.change(Change::CreateRelations(arguments.relations))?.into_relations();
+    let created = memory.change(GraphChange::CreateRelations(arguments.relations))?.into_relations();
     Ok(pretty(&created).with_structured(&Relations { relations: created }))
 }
 
 fn add_observations(memory: &Memory, arguments: ToAdd, _: &ToolContext) -> ToolResult {
     let to_add = arguments.observations.into_iter();
     let to_add = to_add.map(|added| Observations { entity: added.entity_name, contents: added.contents });
-    let added = memory.change(Change::AddObservations(to_add.collect()))?.into_observations().into_iter();
+    let added =
+        memory.change(GraphChange::AddObservations(to_add.collect()))?.into_observations().into_iter();
     let added = added.map(|it| AddedObservations { entity_name: it.entity, added_observations: it.contents });
     let results: Vec<AddedObservations> = added.collect();
     Ok(pretty(&results).with_structured(&Added { results }))
 }
 
 fn delete_entities(memory: &Memory, arguments: EntitiesToDelete, _: &ToolContext) -> ToolResult {
-    memory.change(Change::DeleteEntities(arguments.entity_names))?;
+    memory.change(GraphChange::DeleteEntities(arguments.entity_names))?;
     Ok(deleted("Entities deleted successfully"))
 }
 
 fn delete_observations(memory: &Memory, arguments: Deletions, _: &ToolContext) -> ToolResult {
     let to_delete = arguments.deletions.into_iter();
     let to_delete = to_delete.map(|it| Observations { entity: it.entity_name, contents: it.observations });
-    memory.change(Change::DeleteObservations(to_delete.collect()))?;
+    memory.change(GraphChange::DeleteObservations(to_delete.collect()))?;
     Ok(deleted("Observations deleted successfully"))
 }
 
 fn delete_relations(memory: &Memory, arguments: RelationsToDelete, _: &ToolContext) -> ToolResult {
-    memory.change(Change::DeleteRelations(arguments.relations))?;
+    memory.change(GraphChange::DeleteRelations(arguments.relations))?;
     Ok(deleted("Relations deleted successfully"))
 }
 

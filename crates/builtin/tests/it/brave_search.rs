@@ -14,7 +14,6 @@ use toolbay_builtin::{
     brave_search::{BraveSearch, BraveSearchConfig, brave_search},
     secret::{SecretFile, SecretValue},
 };
-use toolbay_protocol::Rope;
 use toolbay_testkit::{HttpScript, RecordedRequest, Responder};
 use toolbay_transport::Incoming;
 
@@ -268,7 +267,7 @@ async fn twenty_parallel_calls_keep_to_one_request_per_second() {
         let params =
             json!({ "name": "brave_web_search", "arguments": { "query": format!("q{id}") }, "_meta": meta });
         let request = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
-        connection.outgoing.send(Rope::from(request.to_string())).await.unwrap();
+        connection.outgoing.send(request.to_string().into()).await.unwrap();
     }
     let begun = Instant::now();
     for _ in 0..20 {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
-use toolbay_protocol::Rope;
 use toolbay_transport::{Connection, Incoming};
 
 pub(crate) struct Client {
@@ -24,7 +23,7 @@ impl Client {
     pub(crate) async fn request(&mut self, method: &str, params: Value) -> Value {
         self.id += 1;
         let request = json!({ "jsonrpc": "2.0", "id": self.id, "method": method, "params": params });
-        self.connection.outgoing.send(Rope::from(request.to_string())).await.unwrap();
+        self.connection.outgoing.send(request.to_string().into()).await.unwrap();
         loop {
             let Incoming::Message(message) = self.connection.incoming.recv().await.unwrap() else { panic!() };
             let message: Value = serde_json::from_slice(message.text()).unwrap();

@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::task::TaskTracker;
 use toolbay_builtin::grep::{GrepConfig, GrepToolset, grep};
-use toolbay_protocol::Rope;
 use toolbay_transport::Incoming;
 
 use crate::client::Client;
@@ -234,7 +233,7 @@ async fn roots_of_a_client_narrow_the_directories() {
         json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
         json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "grep", "arguments": { "pattern": "needle" } } }),
     ] {
-        connection.outgoing.send(Rope::from(message.to_string())).await.unwrap();
+        connection.outgoing.send(message.to_string().into()).await.unwrap();
     }
     loop {
         let Incoming::Message(message) = connection.incoming.recv().await.unwrap() else { panic!() };
@@ -242,7 +241,7 @@ async fn roots_of_a_client_narrow_the_directories() {
         if message["method"] == "roots/list" {
             let answer =
                 json!({ "jsonrpc": "2.0", "id": message["id"], "result": { "roots": [{ "uri": root }] } });
-            connection.outgoing.send(Rope::from(answer.to_string())).await.unwrap();
+            connection.outgoing.send(answer.to_string().into()).await.unwrap();
         } else if message["id"] == 2 {
             let text = &message["result"]["content"][0]["text"];
             assert_eq!(text, "file\n[shown 1 of 1 files with matches]", "only in the folder two");
@@ -352,14 +351,14 @@ async fn a_canceled_search_ends() {
     };
     // More than there are threads for.
     for id in 0..64 {
-        connection.outgoing.send(Rope::from(search(id, "sparse").to_string())).await.unwrap();
+        connection.outgoing.send(search(id, "sparse").to_string().into()).await.unwrap();
     }
     for id in 0..64 {
         let params = json!({ "requestId": id, "_meta": meta });
         let cancel = json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": params });
-        connection.outgoing.send(Rope::from(cancel.to_string())).await.unwrap();
+        connection.outgoing.send(cancel.to_string().into()).await.unwrap();
     }
-    connection.outgoing.send(Rope::from(search(64, "file-002").to_string())).await.unwrap();
+    connection.outgoing.send(search(64, "file-002").to_string().into()).await.unwrap();
     let answered = async {
         loop {
             let Incoming::Message(message) = connection.incoming.recv().await.unwrap() else { panic!() };

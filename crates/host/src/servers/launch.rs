@@ -186,7 +186,11 @@ pub fn refusing(why: impl Into<String>) -> InProcess {
         tasks.spawn(async move {
             while let Some(message) = inside.incoming.recv().await {
                 if let Incoming::Message(Message::Request(request)) = message
-                    && inside.outgoing.send(Outgoing::to_client(error(Some(&request.id), &why))).await.is_err()
+                    && inside
+                        .outgoing
+                        .send(Outgoing::to_client(error(Some(&request.id), &why)))
+                        .await
+                        .is_err()
                 {
                     return;
                 }

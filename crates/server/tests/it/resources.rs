@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
-use toolbay_protocol::Rope;
 use toolbay_server::{
-    Changes, NoArguments, Resource, ResourceContents, ResourceError, Tool, ToolContext, ToolOutput,
+    ChangeNotifier, NoArguments, Resource, ResourceContents, ResourceError, Tool, ToolContext, ToolOutput,
     ToolResult, ToolServer, Toolset,
 };
 
@@ -17,7 +16,7 @@ const ALL: &str = "notes://all";
 #[derive(Debug, Default)]
 struct Notes {
     notes: Mutex<Vec<String>>,
-    changes: Changes,
+    changes: ChangeNotifier,
 }
 
 fn add(notes: &Notes, _: NoArguments, _: &ToolContext) -> ToolResult {
@@ -149,7 +148,7 @@ async fn a_modern_client_listens_until_it_cancels() {
     assert!(notifications_of(&mut client, "rename", true).await.is_empty(), "not asked for");
     let cancel =
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
-    client.connection.outgoing.send(Rope::from(cancel.to_string())).await.unwrap();
+    client.connection.outgoing.send(cancel.to_string().into()).await.unwrap();
     assert!(notifications_of(&mut client, "add", true).await.is_empty(), "canceled");
 }
 

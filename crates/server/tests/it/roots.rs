@@ -4,7 +4,6 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolbay_protocol::Rope;
 use toolbay_server::{NoArguments, Tool, ToolContext, ToolOutput, ToolResult, ToolServer, Toolset};
 
 use super::client::{Client, modern};
@@ -32,7 +31,7 @@ async fn legacy_client(capabilities: Value) -> Client {
 }
 
 async fn send(client: &Client, message: Value) {
-    client.connection.outgoing.send(Rope::from(message.to_string())).await.unwrap();
+    client.connection.outgoing.send(message.to_string().into()).await.unwrap();
 }
 
 async fn notify(client: &Client, method: &str) {

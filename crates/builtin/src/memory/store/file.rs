@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
-use super::super::graph::{Change, Entity, Graph, Relation};
+use super::super::graph::{Entity, Graph, GraphChange, Relation};
 
 /// Only the user may read what is remembered.
 pub(super) const PRIVATE: u32 = 0o600;
@@ -42,8 +42,8 @@ impl Graph {
     /// Takes over a line of the file. What is there already stays as it is.
     pub(super) fn insert(&mut self, line: Line) {
         drop(self.apply(match line {
-            Line::Entity(entity) => Change::CreateEntities(vec![entity]),
-            Line::Relation(relation) => Change::CreateRelations(vec![relation]),
+            Line::Entity(entity) => GraphChange::CreateEntities(vec![entity]),
+            Line::Relation(relation) => GraphChange::CreateRelations(vec![relation]),
         })); // only added observations can be refused
     }
 }

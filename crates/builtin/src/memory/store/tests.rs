@@ -36,7 +36,7 @@ fn parallel_writers_lose_nothing() {
             scope.spawn(move || {
                 for number in 0..50 {
                     store
-                        .change(Change::CreateEntities(vec![entity(&format!("{writer}-{number}"))]))
+                        .change(GraphChange::CreateEntities(vec![entity(&format!("{writer}-{number}"))]))
                         .unwrap();
                     if number % 20 == writer {
                         store.flush().unwrap();
@@ -56,9 +56,9 @@ fn parallel_writers_lose_nothing() {
 fn changes_of_other_programs_are_seen() {
     let directory = tempfile::tempdir().unwrap();
     let (one, other) = (store(&directory), store(&directory));
-    one.change(Change::CreateEntities(vec![entity("a"), entity("b")])).unwrap();
-    other.change(Change::AddObservations(observations("a", &["more"]))).unwrap();
-    one.change(Change::CreateRelations(vec![relation("a", "b")])).unwrap();
+    one.change(GraphChange::CreateEntities(vec![entity("a"), entity("b")])).unwrap();
+    other.change(GraphChange::AddObservations(observations("a", &["more"]))).unwrap();
+    one.change(GraphChange::CreateRelations(vec![relation("a", "b")])).unwrap();
     let seen = one.read(|graph| graph.entity("a").unwrap().observations.clone()).unwrap();
     assert_eq!(seen, ["about a", "more"]);
     one.flush().unwrap();
@@ -68,7 +68,7 @@ fn changes_of_other_programs_are_seen() {
         + "\n{\"type\":\"entity\",\"name\":\"c\",\"entityType\":\"x\",\"observations\":[]}";
     fs::write(&path, content).unwrap();
     assert_eq!(names(&other), ["a", "b", "c"]);
-    other.change(Change::DeleteEntities(vec!["a".into()])).unwrap();
+    other.change(GraphChange::DeleteEntities(vec!["a".into()])).unwrap();
     assert_eq!(names(&one), ["b", "c"]);
     assert!(one.read(|graph| graph.relations().is_empty()).unwrap());
 }
@@ -84,13 +84,13 @@ fn damage_costs_only_the_damaged_lines() {
     assert_eq!(fs::read_to_string(directory.path().join("memory.jsonl.bad")).unwrap().lines().count(), 2);
     assert_eq!(fs::read_to_string(&path).unwrap(), good);
     // Half a line in the journal was acknowledged to nobody.
-    store.change(Change::CreateEntities(vec![entity("kept")])).unwrap();
+    store.change(GraphChange::CreateEntities(vec![entity("kept")])).unwrap();
     let journal = directory.path().join("memory.jsonl.journal");
     let mut torn = fs::read(&journal).unwrap();
     torn.extend_from_slice(br#"{"create_entities":[{"na"#);
     fs::write(&journal, torn).unwrap();
     assert_eq!(names(&store), ["good", "kept"]);
-    store.change(Change::CreateEntities(vec![entity("next")])).unwrap();
+    store.change(GraphChange::CreateEntities(vec![entity("next")])).unwrap();
     assert_eq!(names(&self::store(&directory)), ["good", "kept", "next"]);
 }
 
@@ -98,11 +98,14 @@ fn damage_costs_only_the_damaged_lines() {
 fn quotas_and_unknown_entities_change_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let small = Store::new(directory.path().join("m"), Quota { entities: 2, bytes: 1 << 20 });
-    small.change(Change::CreateEntities(vec![entity("a"), entity("b")])).unwrap();
-    assert!(matches!(small.change(Change::CreateEntities(vec![entity("c")])), Err(StoreError::Full { .. })));
-    small.change(Change::DeleteEntities(vec!["a".into()])).unwrap();
-    small.change(Change::CreateEntities(vec![entity("c")])).unwrap();
-    let error = small.change(Change::AddObservations(observations("z", &["x"]))).unwrap_err();
+    small.change(GraphChange::CreateEntities(vec![entity("a"), entity("b")])).unwrap();
+    assert!(matches!(
+        small.change(GraphChange::CreateEntities(vec![entity("c")])),
+        Err(StoreError::Full { .. })
+    ));
+    small.change(GraphChange::DeleteEntities(vec!["a".into()])).unwrap();
+    small.change(GraphChange::CreateEntities(vec![entity("c")])).unwrap();
+    let error = small.change(GraphChange::AddObservations(observations("z", &["x"]))).unwrap_err();
     assert_eq!(error.to_string(), "Entity with name z not found");
     assert_eq!(names(&small), ["b", "c"]);
 }
@@ -129,18 +132,18 @@ impl Numbers {
         ["a", "b", "c", "d"][self.below(4) as usize].to_owned()
     }
 
-    fn change(&mut self) -> Change {
+    fn change(&mut self) -> GraphChange {
         let observation = format!("o{}", self.below(4));
         match self.below(6) {
-            0 => Change::CreateEntities(vec![Entity {
+            0 => GraphChange::CreateEntities(vec![Entity {
                 observations: vec![observation],
                 ..entity(&self.name())
             }]),
-            1 => Change::CreateRelations(vec![relation(&self.name(), &self.name())]),
-            2 => Change::AddObservations(observations(&self.name(), &[&observation])),
-            3 => Change::DeleteEntities(vec![self.name()]),
-            4 => Change::DeleteObservations(observations(&self.name(), &[&observation])),
-            _ => Change::DeleteRelations(vec![relation(&self.name(), &self.name())]),
+            1 => GraphChange::CreateRelations(vec![relation(&self.name(), &self.name())]),
+            2 => GraphChange::AddObservations(observations(&self.name(), &[&observation])),
+            3 => GraphChange::DeleteEntities(vec![self.name()]),
+            4 => GraphChange::DeleteObservations(observations(&self.name(), &[&observation])),
+            _ => GraphChange::DeleteRelations(vec![relation(&self.name(), &self.name())]),
         }
     }
 }
@@ -161,7 +164,7 @@ fn changes_that_are_applied_once_more_change_nothing() {
         for _ in 0..numbers.below(6) {
             drop(graph.apply(numbers.change()));
         }
-        let journal: Vec<Change> =
+        let journal: Vec<GraphChange> =
             (0..numbers.below(12)).filter_map(|_| graph.apply(numbers.change()).ok()).collect();
         let expected = content(&graph);
         for change in &journal {

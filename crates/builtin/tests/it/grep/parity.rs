@@ -16,6 +16,7 @@ struct Rg(PathBuf);
 
 impl Rg {
     /// Invariant: without it, the tests fail; a suite that skips itself proves nothing.
+    #[expect(clippy::disallowed_methods, reason = "where the test command installed it")]
     fn find() -> Self {
         const HINT: &str = "this test needs `rg`: run `cargo xtask test`, \
             or `cargo xtask peers` and then set TOOLBAY_TEST_PEERS=target/peers";
