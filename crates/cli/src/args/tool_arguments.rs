@@ -153,7 +153,7 @@ mod tests {
             ("s:=null", Ok(r#"{"s":null}"#)),
             ("level=2", Ok(r#"{"level":2}"#)),
             ("other=x", Ok(r#"{"other":"x"}"#)),
-            ("n=many", Err("`n` must be integer, got `many`")),
+            ("n=many", Err("`n` must be an integer, got `many`")),
             ("n", Err("`n` is not an argument")),
             (
                 "x:={",
