@@ -136,12 +136,16 @@ impl Text {
         Self::decode_as(bytes, TextEncoding::of(encoding))
     }
 
-    /// Decodes the content of a file whose encoding is known by its name, such as `shift_jis` or `latin1`.
+    /// Decodes the content of a file whose encoding is known by its name, such as `shift_jis` or `latin1`, or as Python spells
+    /// it, `latin-1` and `euc_jp`.
     ///
     /// # Errors
     /// If there is no such encoding, or the bytes are not text in it.
     pub fn decode_named(bytes: &[u8], label: &str) -> Result<Self, DecodeError> {
-        let encoding = Encoding::for_label(label.as_bytes())
+        let spellings = [label.to_owned(), label.replace('_', "-"), label.replace(['_', '-'], "")];
+        let encoding = spellings
+            .iter()
+            .find_map(|label| Encoding::for_label(label.as_bytes()))
             .ok_or_else(|| DecodeError::Unknown { label: label.to_owned() })?;
         match Encoding::for_bom(bytes) {
             Some((found, mark)) if found == encoding => {

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::json;
-use toolbay_files::{AccessError, Place, Text, TextEncoding};
+use toolbay_files::{AccessError, Place, Text};
 use toolbay_server::{Annotations, Tool, ToolContext, ToolError, ToolOutput, ToolResult, Toolset};
 
 use crate::files::{
@@ -226,22 +226,31 @@ struct Patch {
     range_hash: Option<String>,
 }
 
+/// What became of a file, with the fields in the order of the original.
 #[derive(Serialize)]
-struct EditResult {
-    result: &'static str,
-    file_hash: Option<String>,
-    reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content: Option<Option<String>>,
+#[serde(tag = "result", rename_all = "lowercase")]
+enum EditResult {
+    Ok {
+        file_hash: String,
+        reason: Option<String>,
+    },
+    Error {
+        reason: String,
+        file_hash: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<Option<String>>,
+    },
 }
 
 impl EditResult {
     fn error(reason: impl Into<String>) -> Self {
-        Self { result: "error", file_hash: None, reason: Some(reason.into()), content: Some(None) }
+        Self::Error { reason: reason.into(), file_hash: None, content: Some(None) }
     }
 
-    fn showing(self, text: &str) -> Self {
-        Self { content: Some((text.len() <= MAX_SHOWN).then(|| text.to_owned())), ..self }
+    /// An error that shows the content of the file, unless that is long.
+    fn error_showing(reason: impl Into<String>, text: &str) -> Self {
+        let content = (text.len() <= MAX_SHOWN).then(|| text.to_owned());
+        Self::Error { reason: reason.into(), file_hash: None, content: Some(content) }
     }
 }
 
@@ -272,8 +281,8 @@ fn edit_file(
 ) -> Result<EditResult, EditResult> {
     let FilePatches { path, file_hash, patches } = operation;
     if patches.is_empty() {
-        let file_hash = Some(file_hash.clone());
-        return Err(EditResult { file_hash, content: None, ..EditResult::error("Empty patches list") });
+        let reason = "Empty patches list".to_owned();
+        return Err(EditResult::Error { reason, file_hash: Some(file_hash.clone()), content: None });
     }
     let mut target = open(files, path, file_hash, encoding)?;
     let text = match &mut target {
@@ -285,18 +294,19 @@ fn edit_file(
         return Err(EditResult::error("Unexpected error - Cannot treat existing file as new"));
     }
     if !before.is_empty() && *file_hash != hash(before.as_bytes()) {
-        return Err(EditResult::error("Hash mismatch - file has been modified").showing(&before));
+        return Err(EditResult::error_showing("Hash mismatch - file has been modified", &before));
     }
-    apply(text, &before, patches).map_err(|reason| EditResult::error(reason).showing(&before))?;
+    apply(text, &before, patches).map_err(|reason| EditResult::error_showing(reason, &before))?;
     let file_hash = hash(text.as_str().as_bytes());
     let failed = |error: ToolError| EditResult::error(format!("Error editing file: {error}"));
     match &target {
         Target::Existing(opened) => files.save(opened).map(drop).map_err(failed)?,
         Target::New(place, text) => {
-            files.write(place, text.as_str().as_bytes(), Expected::Nothing).map_err(failed)?;
+            let content = text.encode().map_err(|error| failed(ToolError::failed(error.to_string())))?;
+            files.write(place, &content, Expected::Nothing).map_err(failed)?;
         }
     }
-    Ok(EditResult { result: "ok", file_hash: Some(file_hash), reason: None, content: None })
+    Ok(EditResult::Ok { file_hash, reason: None })
 }
 
 fn open(files: &Files, path: &str, file_hash: &str, encoding: Option<&str>) -> Result<Target, EditResult> {
@@ -309,12 +319,13 @@ fn open(files: &Files, path: &str, file_hash: &str, encoding: Option<&str>) -> R
     if !file_hash.is_empty() {
         return Err(EditResult::error("File not found and non-empty hash provided"));
     }
+    let text = decode(b"", encoding).map_err(|error| failed(error.to_string()))?;
     if let Some(parent) = parent(path) {
         let created = files.allowed.create_directories(parent);
         created.map_err(|error| EditResult::error(format!("Failed to create directory: {error}")))?;
     }
     let place = files.allowed.place(path).map_err(|error| failed(error.to_string()))?;
-    Ok(Target::New(place, Text::new("", TextEncoding::UTF_8)))
+    Ok(Target::New(place, text))
 }
 
 /// Applies patches to a text, all of them or none. `before` is the text.

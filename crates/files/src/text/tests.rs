@@ -72,6 +72,10 @@ fn characters_that_an_encoding_lacks_are_named() {
     let error = text.encode().unwrap_err().to_string();
     assert_eq!(error, "the file is encoded in windows-1252, which has no character '→'");
     assert!(Text::decode_named(b"\x82\xa0", "shift_jis").unwrap().as_str() == "あ");
+    for label in ["latin1", "latin-1", "latin_1", "ISO8859-1", "iso8859_1"] {
+        assert_eq!(Text::decode_named(b"gr\xfcn", label).unwrap().as_str(), "grün", "{label}");
+    }
+    assert_eq!(Text::decode_named(b"\xa4\xa2", "euc_jp").unwrap().as_str(), "あ");
     assert!(matches!(Text::decode_named(b"\x82", "shift_jis"), Err(DecodeError::Invalid { .. })));
     assert!(matches!(Text::decode_named(b"a", "klingon"), Err(DecodeError::Unknown { .. })));
 }
