@@ -127,14 +127,14 @@ struct Execute {
 
 async fn execute(shell: Arc<Shell>, arguments: Execute, context: ToolContext) -> ToolResult {
     let failed = |reason: String| ToolError::failed(format!("Error executing command: {reason}"));
-    let Execute { command, stdin, directory, timeout } = arguments;
-    let command: Vec<String> =
-        command.iter().map(|word| word.trim().to_owned()).filter(|word| !word.is_empty()).collect();
+    let Execute { mut command, stdin, directory, timeout } = arguments;
+    // As in the original, nothing need follow a pipe.
+    let is_pipeline = command.iter().any(|word| word == PIPE);
+    command.pop_if(|word| word == PIPE);
     check(&command, shell.config().allow_commands.as_deref()).map_err(failed)?;
     if let Some(path) = directory.as_deref().filter(|path| !shell.config().directory.join(path).exists()) {
         return Err(failed(format!("Directory does not exist: {path}")));
     }
-    let is_pipeline = command.iter().any(|word| word == PIPE);
     let seconds = timeout.unwrap_or(SHELL_TIMEOUT).min(MAX_SHELL_TIMEOUT);
     let run = Run {
         program: Program {
@@ -181,10 +181,14 @@ fn check(command: &[String], allowed: Option<&[String]>) -> Result<(), String> {
         return Err("No command provided".to_owned());
     }
     if let Some(operator) = command.iter().find(|word| [";", "&&", "||"].contains(&word.as_str())) {
-        return Err(format!("Unexpected shell operator: {operator}"));
+        let place = if command.iter().any(|word| word == PIPE) { " in pipeline" } else { "" };
+        return Err(format!("Unexpected shell operator{place}: {operator}"));
     }
     for part in command.split(|word| word == PIPE) {
         let name = part.first().ok_or("Empty command before pipe operator")?;
+        if name.is_empty() {
+            return Err("Empty command".to_owned());
+        }
         if allowed.is_some_and(|allowed| !allowed.contains(name)) {
             return Err(format!("Command not allowed: {name}"));
         }
