@@ -35,7 +35,8 @@ pub(super) fn convert(html: &str) -> Option<String> {
 fn on_large_stack(html: &str) -> Option<String> {
     thread::scope(|scope| {
         let converter = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || {
-            let converter = HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).options(Options::default());
+            let options = Options { ul_bullet_spacing: 1, ol_number_spacing: 1, ..Options::default() };
+            let converter = HtmlToMarkdown::builder().skip_tags(SKIPPED.to_vec()).options(options);
             converter.build().convert(html).ok()
         });
         converter.ok()?.join().ok()?
