@@ -11,9 +11,12 @@
 mod brave_search;
 mod client;
 mod comparison;
+mod fetch;
 mod filesystem;
 mod memory;
 mod ripgrep;
+mod shell;
+mod text_editor;
 mod time;
 
 pub(crate) use client::Server;

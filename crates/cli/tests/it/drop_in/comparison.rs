@@ -40,6 +40,14 @@ pub(crate) fn call(tool: &'static str, arguments: Value) -> Call {
 }
 
 impl Call {
+    /// Adds arguments, or replaces them.
+    pub(crate) fn with(mut self, arguments: &Value) -> Self {
+        for (name, value) in arguments.as_object().into_iter().flatten() {
+            self.arguments[name] = value.clone();
+        }
+        self
+    }
+
     /// Says that ours answers differently, and why, in the words of the server's page.
     pub(crate) fn better(self, reason: &'static str) -> Self {
         Self { expected: Expected::Better(reason), ..self }
@@ -165,7 +173,7 @@ impl Comparison {
             let limit = matches!(expected, Expected::Unanswered(_)).then_some(GIVE_UP);
             let theirs = self.original.call(tool, &arguments, limit);
             let mut ours = self.ours.call(tool, &arguments, None);
-            leave_out_structured(theirs.as_ref(), ours.as_mut());
+            leave_out_additions(theirs.as_ref(), ours.as_mut());
             let mask = |answer: Option<Value>| answer.map(|answer| (self.mask)(answer.to_string()));
             let (theirs, ours) = (mask(theirs), mask(ours));
             let shown =
@@ -210,13 +218,14 @@ impl Comparison {
     }
 }
 
-/// Ours may have structured content where the original has none: clients that do not know it see the same.
-fn leave_out_structured(theirs: Option<&Value>, ours: Option<&mut Value>) {
+/// Ours may have structured content and metadata where the original has none: clients that do not know them see the same.
+fn leave_out_additions(theirs: Option<&Value>, ours: Option<&mut Value>) {
     let (Some(theirs), Some(ours)) = (theirs, ours) else { return };
-    if theirs["result"]["structuredContent"].is_null()
-        && let Some(result) = ours["result"].as_object_mut()
-    {
-        result.remove("structuredContent");
+    let Some(result) = ours["result"].as_object_mut() else { return };
+    for name in ["structuredContent", "_meta"] {
+        if theirs["result"][name].is_null() {
+            result.remove(name);
+        }
     }
 }
 
