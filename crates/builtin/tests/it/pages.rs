@@ -20,8 +20,8 @@ fn files_and_functions_that_the_page_names_exist() {
         ("pub(super) async fn read(", "crates/builtin/src/codebase/resources.rs"),
         ("pub fn threads(", "crates/server/src/toolset.rs"),
         ("fn files_come_in_pages", "crates/builtin/tests/it/codebase/results.rs"),
-        ("pub enum BuiltIn", "crates/config/src/model/built_in.rs"),
-        ("fn connector(", "crates/cli/src/app/codebases.rs"),
+        ("pub enum BuiltIn", "crates/config/src/model/built_in/settings.rs"),
+        ("fn connect(", "crates/cli/src/app/built_in.rs"),
     ] {
         let text = fs::read_to_string(root.join(file)).unwrap();
         assert!(text.contains(name), "{name} in {file}");

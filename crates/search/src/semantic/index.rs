@@ -19,6 +19,7 @@ use crate::{
 use ignore::overrides::{Override, OverrideBuilder};
 use parking_lot::Mutex;
 use std::{
+    fs::File,
     os::unix::fs::MetadataExt,
     path::Path,
     sync::{Arc, atomic::AtomicBool},
@@ -42,11 +43,16 @@ pub struct Index {
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
     pub(super) state: Arc<SegmentSet>,
-    pub(super) list: Option<ListStamp>,
+    pub(super) list: Option<HeldList>,
 }
 
-/// Identifies a list: each is a new file.
-pub(super) type ListStamp = (u64, i64, i64);
+/// The list of a store, held open. Each list is a new file, and while this one is open, no other gets its inode number. Times
+/// would not do: several lists may be written within one tick of the clock.
+#[derive(Debug)]
+pub(super) struct HeldList {
+    inode: u64,
+    _file: File,
+}
 
 /// What came out of comparing a listing with the segments: searches between two changes need it once.
 #[derive(Debug)]
@@ -269,11 +275,12 @@ impl Index {
     /// Takes the segments that the store lists now, if that is another list than before. What cannot be opened is left out.
     pub(super) fn refresh(&self) {
         let Some(store) = &self.store else { return };
-        let stamp = Self::list_stamp(store);
+        let current = std::fs::metadata(store.folder().join(stored::LIST_NAME)).ok().map(|data| data.ino());
         let mut loaded = self.state.lock();
-        if loaded.list == stamp {
+        if loaded.list.as_ref().map(|list| list.inode) == current {
             return;
         }
+        let list = Self::hold_list(store); // before it is read: the next one is then not taken for this one
         let names = stored::read_list(store).unwrap_or_default();
         let kept = names.into_iter().filter_map(|name| {
             let open = loaded.state.kept.iter().find(|kept| kept.name.as_ref() == Some(&name));
@@ -284,12 +291,12 @@ impl Index {
             Some(LoadedSegment { name: Some(name), segment })
         });
         let kept = kept.collect();
-        *loaded = Loaded { state: Arc::new(SegmentSet::new(kept)), list: stamp };
+        *loaded = Loaded { state: Arc::new(SegmentSet::new(kept)), list };
     }
 
-    pub(super) fn list_stamp(store: &Store) -> Option<ListStamp> {
-        let data = std::fs::metadata(store.folder().join(stored::LIST_NAME)).ok()?;
-        Some((data.ino(), data.ctime(), data.ctime_nsec()))
+    pub(super) fn hold_list(store: &Store) -> Option<HeldList> {
+        let file = File::open(store.folder().join(stored::LIST_NAME)).ok()?;
+        Some(HeldList { inode: file.metadata().ok()?.ino(), _file: file })
     }
 
     /// Forgets segments that cannot be read. Whether there were any.
