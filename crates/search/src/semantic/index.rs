@@ -43,13 +43,13 @@ pub struct Index {
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
     pub(super) state: Arc<SegmentSet>,
-    pub(super) list: Option<HeldList>,
+    pub(super) list: Option<OpenList>,
 }
 
-/// The list of a store, held open. Each list is a new file, and while this one is open, no other gets its inode number. Times
+/// The list of a store, kept open. Each list is a new file, and while this one is open, no other gets its inode number. Times
 /// would not do: several lists may be written within one tick of the clock.
 #[derive(Debug)]
-pub(super) struct HeldList {
+pub(super) struct OpenList {
     inode: u64,
     _file: File,
 }
@@ -280,7 +280,7 @@ impl Index {
         if loaded.list.as_ref().map(|list| list.inode) == current {
             return;
         }
-        let list = Self::hold_list(store); // before it is read: the next one is then not taken for this one
+        let list = Self::open_list(store); // before it is read: the next one is then not taken for this one
         let names = stored::read_list(store).unwrap_or_default();
         let kept = names.into_iter().filter_map(|name| {
             let open = loaded.state.kept.iter().find(|kept| kept.name.as_ref() == Some(&name));
@@ -294,9 +294,9 @@ impl Index {
         *loaded = Loaded { state: Arc::new(SegmentSet::new(kept)), list };
     }
 
-    pub(super) fn hold_list(store: &Store) -> Option<HeldList> {
+    pub(super) fn open_list(store: &Store) -> Option<OpenList> {
         let file = File::open(store.folder().join(stored::LIST_NAME)).ok()?;
-        Some(HeldList { inode: file.metadata().ok()?.ino(), _file: file })
+        Some(OpenList { inode: file.metadata().ok()?.ino(), _file: file })
     }
 
     /// Forgets segments that cannot be read. Whether there were any.

@@ -184,7 +184,7 @@ impl Index {
         let state = SegmentSet::new(kept);
         if let (Some(store), Some(lock)) = (&self.store, lock) {
             stored::write_list(store, lock, &state.names())?;
-            loaded.list = Self::hold_list(store);
+            loaded.list = Self::open_list(store);
         }
         loaded.state = Arc::new(state);
         Ok(())
