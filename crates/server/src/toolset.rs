@@ -36,12 +36,12 @@ impl<S: Send + Sync + 'static> Toolset<S> {
         Self { failures, ..self }
     }
 
-    /// Returns the definitions, a JSON array: [`Server::tools`].
+    /// Returns the definitions, a JSON array: [`Server::tools`](crate::Server::tools).
     pub fn definitions(&self) -> String {
         Value::from_iter(self.tools.iter().map(Tool::definition)).to_string()
     }
 
-    /// Calls a tool: [`Server::call`].
+    /// Calls a tool: [`Server::call`](crate::Server::call).
     ///
     /// # Errors
     /// If there is no such tool, and for [`Failures::AsErrors`].
