@@ -4,6 +4,7 @@ mod builtin;
 mod code;
 pub(crate) mod help;
 pub(crate) mod pairs;
+mod secrets;
 mod servers;
 pub(crate) mod tool_arguments;
 
@@ -17,6 +18,7 @@ use toolbay_host::Naming;
 use crate::app::{error::CliError, shared_hub::HubSpec};
 pub(crate) use builtin::{BraveSearchArgs, BuiltinArgs, BuiltinServer, FileArgs, ServingArgs, ShellArgs};
 pub(crate) use code::{CodebaseArgs, IndexArgs, SearchArgs};
+pub(crate) use secrets::{SecretSubcommand, SetSecretArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
     PathArgs, PutArgs, ScopeArg, TransportArg,
@@ -138,6 +140,9 @@ pub(crate) enum Command {
     /// Check and show configuration files
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Set, list and remove secrets
+    #[command(subcommand)]
+    Secret(SecretSubcommand),
     /// List tools, or show one with its parameters and an example
     Tools(ListArgs),
     /// Call a tool

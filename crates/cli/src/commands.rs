@@ -23,6 +23,7 @@ mod logs;
 mod prompts;
 mod resources;
 mod search;
+mod secret;
 mod serve;
 mod server_commands;
 mod status;
@@ -57,6 +58,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Import(args)) => import::run(context, args).await,
         Some(Command::Export(args)) => export::run(context, args),
         Some(Command::Config(command)) => config::run(context, command),
+        Some(Command::Secret(command)) => secret::run(context, command).await,
         Some(Command::Tools(args)) => tools::run(context, args).await,
         Some(Command::Call(args)) => call::run(context, args).await,
         Some(Command::Resources(args)) => resources::run(context, args).await,

@@ -4,6 +4,7 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use toolbay_config::{complete_path, shell_to_ask};
 use toolbay_control::SocketDirs;
 use toolbay_host::{Host, PathSender, Shim};
+use toolbay_secrets::{BusAddress, KeyringPrompts, StoreConfig, StoreKey};
 use toolbay_supervise::login_path;
 
 use crate::app::context::Context;
@@ -156,6 +158,29 @@ impl Env {
         paths.push("/etc/toolbay".into());
         paths.extend(self.sockets.paths().iter().cloned());
         paths
+    }
+
+    /// The store of secrets: a file beside the configuration, which says where they are. None without a home.
+    ///
+    /// `DBUS_SESSION_BUS_ADDRESS` or else `/run/user/UID/bus` leads to the keyring. The key of an encrypted file is in the file that
+    /// `TOOLBAY_SECRET_KEY_FILE` names, or in the credential `toolbay-secret-key` of systemd (`CREDENTIALS_DIRECTORY`).
+    pub(crate) fn secret_store(&self, prompts: KeyringPrompts) -> Option<StoreConfig> {
+        let get = |name: &str| self.variables.get(OsStr::new(name)).filter(|value| !value.is_empty());
+        let bus =
+            get("DBUS_SESSION_BUS_ADDRESS").and_then(|value| BusAddress::from_variable(value.to_str()?));
+        let of_user = BusAddress::of_user(rustix::process::getuid().as_raw());
+        let key_file = get("TOOLBAY_SECRET_KEY_FILE").map(StoreKey::file);
+        let credential = || {
+            let path = Path::new(get("CREDENTIALS_DIRECTORY")?).join("toolbay-secret-key");
+            path.exists().then(|| StoreKey::credential(path))
+        };
+        Some(StoreConfig {
+            path: self.config_dir.as_ref()?.join("toolbay/secrets"),
+            kind: None,
+            buses: bus.into_iter().chain([of_user]).collect(),
+            key: key_file.or_else(credential).map(Arc::new),
+            prompts,
+        })
     }
 
     /// The directory for indexes of code.

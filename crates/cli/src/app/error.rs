@@ -5,6 +5,7 @@ use std::{io, net::SocketAddr, path::PathBuf};
 use strsim::osa_distance;
 use toolbay_config::{ApprovalError, ConfigError, EditError};
 use toolbay_control::ControlError;
+use toolbay_secrets::SecretsError;
 use toolbay_transport::http::TlsError;
 
 use crate::app::{port_owner::PortOwner, shared_hub::ShareError};
@@ -19,6 +20,8 @@ pub(crate) enum CliError {
     Approval(#[from] ApprovalError),
     #[error(transparent)]
     Control(#[from] ControlError),
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
     /// The arguments are invalid.
     #[error("{message}")]
     Usage { message: String, hint: Option<String> },

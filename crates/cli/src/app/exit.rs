@@ -58,6 +58,7 @@ fn code(error: &CliError) -> u8 {
         CliError::Io(error) if error.kind() == ErrorKind::BrokenPipe => 0,
         CliError::Edit(_)
         | CliError::Approval(_)
+        | CliError::Secrets(_)
         | CliError::Declined
         | CliError::Listen { .. }
         | CliError::Serving { .. }

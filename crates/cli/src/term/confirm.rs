@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal};
 
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
 use crate::{
     app::{context::Context, error::CliError},
     term::{output::to_stderr, style::clean},
@@ -33,5 +35,38 @@ pub(crate) async fn read_line(context: &Context, question: &str) -> Result<Optio
     tokio::select! {
         () = context.stop.cancelled() => Err(CliError::Interrupted),
         line = read => Ok(line.map_err(io::Error::other)??),
+    }
+}
+
+/// Asks for what must not be shown, and returns the line that is typed without its end. Signals end the waiting.
+pub(crate) async fn read_hidden(context: &Context, question: &str) -> Result<String, CliError> {
+    let hidden = HiddenInput::begin()?;
+    let line = read_line(context, question).await;
+    drop(hidden);
+    // The line break that was typed was not shown, either.
+    to_stderr("\n");
+    let mut line = line?.unwrap_or_default();
+    line.truncate(line.trim_end_matches(['\r', '\n']).len());
+    Ok(line)
+}
+
+/// A terminal that does not show what is typed, until this is dropped.
+struct HiddenInput(Termios);
+
+impl HiddenInput {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut modes = before.clone();
+        modes.local_modes.remove(LocalModes::ECHO);
+        // What was typed before the question is not an answer to it.
+        tcsetattr(io::stdin(), OptionalActions::Flush, &modes)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for HiddenInput {
+    fn drop(&mut self) {
+        // A terminal that is gone needs no settings.
+        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }
