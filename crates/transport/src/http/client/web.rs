@@ -78,19 +78,38 @@ impl WebClient {
         max_body: usize,
         limit: Duration,
     ) -> Result<WebResponse, WebError> {
-        match timeout(limit, self.exchange(url, headers, max_body, limit)).await {
+        let mut request = Request::new(Bytes::new());
+        *request.uri_mut() = url.clone();
+        *request.headers_mut() = headers;
+        self.send(request, max_body, limit).await
+    }
+
+    /// Sends any request and waits for the whole response: at most `max_body` bytes, within `limit`.
+    ///
+    /// # Errors
+    /// If the address may not be connected to, or there is no whole response in time.
+    pub async fn send(
+        &self,
+        request: Request<Bytes>,
+        max_body: usize,
+        limit: Duration,
+    ) -> Result<WebResponse, WebError> {
+        let url = request.uri().clone();
+        match timeout(limit, self.exchange(&url, request, max_body, limit)).await {
             Ok(response) => response,
-            Err(_) => Err(HttpError::Slow { url: shown(url), after: limit }.into()),
+            Err(_) => Err(HttpError::Slow { url: shown(&url), after: limit }.into()),
         }
     }
 
     async fn exchange(
         &self,
         url: &Uri,
-        mut headers: HeaderMap,
+        request: Request<Bytes>,
         max_body: usize,
         limit: Duration,
     ) -> Result<WebResponse, WebError> {
+        let mut request = request.map(Full::new);
+        let headers = request.headers_mut();
         if let Some(proxy) = self.proxies.of(url) {
             // The proxy resolves the name; what this machine knows about it is all that can be checked.
             self.check_name(url).await?;
@@ -101,9 +120,6 @@ impl WebClient {
             }
         }
         headers.insert(ACCEPT_ENCODING, UNDERSTOOD);
-        let mut request = Request::new(Full::default());
-        *request.uri_mut() = url.clone();
-        *request.headers_mut() = headers;
         let (head, body) = match self.pool.request(request).await {
             Ok(response) => response.into_parts(),
             Err(error) => return Err(failed(url, &error)),
