@@ -27,6 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("search", &["files"]),
     ("sandbox", &[]),
     ("secrets", &["supervise"]),
+    ("oauth", &["transport"]),
     ("builtin", &["protocol", "transport", "supervise", "server", "files", "search", "sandbox"]),
     ("panel", &["protocol", "control"]),
     ("cli", ALL),
@@ -54,6 +55,7 @@ pub(super) const ALL: &[&str] = &[
     "sandbox",
     "secrets",
     "server",
+    "oauth",
     "builtin",
     "panel",
 ];

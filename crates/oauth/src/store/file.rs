@@ -1,0 +1,181 @@
+//! Entries as files of a directory that only its owner can read.
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use tokio::time::{Instant, sleep};
+
+use super::{CredentialKind, CredentialName, CredentialStoreError, Storage, StorageLock};
+use crate::{http_client::BoxFuture, secret::Secret};
+
+/// The largest entry that is read.
+const MAX_ENTRY: u64 = 1024 * 1024;
+/// How long a lock is waited for. A renewal takes seconds; its requests have limits.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(90);
+/// How often a lock is tried: the system call that waits would block a thread.
+const LOCK_INTERVAL: Duration = Duration::from_millis(15);
+/// What a killed process left behind is removed after this time.
+const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
+
+/// A directory with a file per entry.
+#[derive(Debug, Clone)]
+pub struct FileStorage {
+    directory: PathBuf,
+}
+
+impl FileStorage {
+    /// Opens a directory, which is created if needed, and makes sure that no other user can read it.
+    ///
+    /// # Errors
+    /// If it cannot be created or belongs to another user.
+    pub fn open(directory: impl Into<PathBuf>) -> Result<Self, CredentialStoreError> {
+        let storage = Self { directory: directory.into() };
+        storage.prepare().map_err(|source| failed(&storage.directory, source))?;
+        Ok(storage)
+    }
+
+    fn prepare(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        fs::set_permissions(&self.directory, fs::Permissions::from_mode(0o700))?;
+        for entry in fs::read_dir(&self.directory)? {
+            let entry = entry?;
+            let is_leftover = entry.file_name().to_string_lossy().ends_with(".tmp")
+                && entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age > LEFTOVER_AGE);
+            if is_leftover {
+                fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn path(&self, name: &str, extension: &str) -> PathBuf {
+        self.directory.join(format!("{name}.{extension}"))
+    }
+}
+
+impl Storage for FileStorage {
+    fn load<'a>(
+        &'a self,
+        name: &'a CredentialName,
+    ) -> BoxFuture<'a, Result<Option<Secret>, CredentialStoreError>> {
+        let path = self.path(name.as_str(), "json");
+        Box::pin(blocking(move || read(&path).map_err(|source| failed(&path, source))))
+    }
+
+    fn save<'a>(
+        &'a self,
+        name: &'a CredentialName,
+        text: &'a Secret,
+    ) -> BoxFuture<'a, Result<(), CredentialStoreError>> {
+        Box::pin(async move {
+            let unique = Secret::random().map_err(|error| CredentialStoreError::Other(error.to_string()))?;
+            let path = self.path(name.as_str(), "json");
+            let temporary = self.path(&format!("{}.{}", name.as_str(), unique.expose()), "tmp");
+            let text = text.clone();
+            blocking(move || replace(&path, &temporary, &text).map_err(|source| failed(&path, source))).await
+        })
+    }
+
+    fn remove<'a>(&'a self, name: &'a CredentialName) -> BoxFuture<'a, Result<(), CredentialStoreError>> {
+        let path = self.path(name.as_str(), "json");
+        Box::pin(async move {
+            match fs::remove_file(&path) {
+                Err(source) if source.kind() != io::ErrorKind::NotFound => Err(failed(&path, source)),
+                _ => Ok(()),
+            }
+        })
+    }
+
+    fn list(&self, kind: CredentialKind) -> BoxFuture<'_, Result<Vec<Secret>, CredentialStoreError>> {
+        let directory = self.directory.clone();
+        Box::pin(blocking(move || list(&directory, kind).map_err(|source| failed(&directory, source))))
+    }
+
+    fn lock<'a>(
+        &'a self,
+        name: &'a CredentialName,
+    ) -> BoxFuture<'a, Result<StorageLock, CredentialStoreError>> {
+        let path = self.path(name.as_str(), "lock");
+        Box::pin(async move {
+            let begin = Instant::now();
+            // The file stays: a lock on a file that was removed would lock nothing.
+            let file = private().write(true).create(true).truncate(false).open(&path);
+            let file = file.map_err(|source| failed(&path, source))?;
+            loop {
+                match file.try_lock() {
+                    Ok(()) => return Ok(StorageLock::new(file)),
+                    Err(TryLockError::Error(source)) => return Err(failed(&path, source)),
+                    Err(TryLockError::WouldBlock) if begin.elapsed() > LOCK_TIMEOUT => {
+                        return Err(CredentialStoreError::Locked { path, seconds: LOCK_TIMEOUT.as_secs() });
+                    }
+                    Err(TryLockError::WouldBlock) => sleep(LOCK_INTERVAL).await,
+                }
+            }
+        })
+    }
+}
+
+/// Runs work on files where it may block.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, CredentialStoreError> + Send + 'static,
+) -> Result<T, CredentialStoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(CredentialStoreError::Other(error.to_string())),
+    }
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.mode(0o600);
+    options
+}
+
+fn read(path: &Path) -> io::Result<Option<Secret>> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut text = String::new();
+    file.take(MAX_ENTRY).read_to_string(&mut text)?;
+    Ok(Some(Secret::new(text)))
+}
+
+/// Replaces a file: its content is on disk before it gets its name.
+fn replace(path: &Path, temporary: &Path, text: &Secret) -> io::Result<()> {
+    let written = (|| {
+        let mut file = private().write(true).create_new(true).open(temporary)?;
+        file.write_all(text.expose().as_bytes())?;
+        file.sync_all()?;
+        fs::rename(temporary, path)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(temporary); // it may not be there; what failed is returned
+    }
+    written
+}
+
+fn list(directory: &Path, kind: CredentialKind) -> io::Result<Vec<Secret>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let (path, name) = {
+            let entry = entry?;
+            (entry.path(), entry.file_name())
+        };
+        let name = name.to_string_lossy();
+        if name.starts_with(CredentialName::prefix(kind)) && name.ends_with(".json") {
+            found.extend(read(&path)?);
+        }
+    }
+    Ok(found)
+}
+
+fn failed(path: &Path, source: io::Error) -> CredentialStoreError {
+    CredentialStoreError::File { path: path.to_owned(), source }
+}
