@@ -105,6 +105,45 @@ const OF_CLIENTS_JULY_2026: &[&str] = &[
     "tools_call",
 ];
 
+/// What protected servers ask of a client.
+const AUTHORIZATION_JULY_2026: &[&str] = &[
+    "auth/authorization-server-migration",
+    "auth/basic-cimd",
+    "auth/iss-normalized",
+    "auth/iss-not-advertised",
+    "auth/iss-supported",
+    "auth/iss-supported-missing",
+    "auth/iss-unexpected",
+    "auth/iss-wrong-issuer",
+    "auth/metadata-default",
+    "auth/metadata-issuer-mismatch",
+    "auth/metadata-var1",
+    "auth/metadata-var2",
+    "auth/metadata-var3",
+    "auth/offline-access-not-supported",
+    "auth/offline-access-scope",
+    "auth/pre-registration",
+    "auth/resource-mismatch",
+    "auth/scope-from-scopes-supported",
+    "auth/scope-from-www-authenticate",
+    "auth/scope-omitted-when-undefined",
+    "auth/scope-retry-limit",
+    "auth/scope-step-up",
+    "auth/token-endpoint-auth-basic",
+    "auth/token-endpoint-auth-none",
+    "auth/token-endpoint-auth-post",
+];
+const AUTHORIZATION_EXTENSIONS: &[&str] = &[
+    "auth/client-credentials-basic",
+    "auth/client-credentials-jwt",
+    "auth/dpop",
+    "auth/dpop-nonce",
+    "auth/enterprise-managed-authorization",
+    "auth/wif-jwt-bearer",
+];
+const AUTHORIZATION_MARCH_2025: &[&str] =
+    &["auth/2025-03-26-oauth-endpoint-fallback", "auth/2025-03-26-oauth-metadata-backcompat"];
+
 const JUNE_2025: Suite = Suite::Revision("2025-06-18", 27);
 const NOVEMBER_2025: Suite = Suite::Revision("2025-11-25", 33);
 const JULY_2026: Suite = Suite::Revision("2026-07-28", 40);
@@ -160,6 +199,10 @@ pub(super) const CELLS: &[Cell] = &[
     Cell::client("client/2026-07-28", "2026-07-28", "2026-07-28", OF_CLIENTS_JULY_2026),
     Cell::client("client/cross/2025-11-25", "2025-11-25", "2026-07-28", OF_CLIENTS_NOVEMBER_2025),
     Cell::client("client/cross/2026-07-28", "2026-07-28", "2025-11-25", OF_CLIENTS_JULY_2026),
+    // The OAuth client at the suite's protected servers, without a hub.
+    Cell::client("auth/2025-03-26", "2025-03-26", "2025-11-25", AUTHORIZATION_MARCH_2025),
+    Cell::client("auth/2026-07-28", "2026-07-28", "2026-07-28", AUTHORIZATION_JULY_2026),
+    Cell::client("auth/extensions", "", "2025-11-25", AUTHORIZATION_EXTENSIONS),
 ];
 
 impl Cell {
@@ -218,6 +261,9 @@ impl Cell {
     pub(super) fn about(&self) -> String {
         let about = match self.play {
             Play::Server(play) => play.about(),
+            Play::Client(play) if play.scenarios[0].starts_with("auth/") => {
+                format!("protected servers of the suite, {} scenarios, without a hub", play.scenarios.len())
+            }
             Play::Client(ClientPlay { revision, front, .. }) => {
                 format!("server of {revision} behind the hub, client of {front}")
             }

@@ -33,7 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("cli", ALL),
     ("testkit", ALL),
     ("bench", &["transport", "testkit"]),
-    ("fixture", &["protocol", "testkit"]),
+    ("fixture", &["protocol", "transport", "oauth", "testkit"]),
     ("lab", &["search"]),
 ];
 
