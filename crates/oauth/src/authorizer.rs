@@ -14,6 +14,7 @@ use url::Url;
 
 use crate::{
     challenge::Challenge,
+    credential::Credential,
     discovery::{Discovery, discover},
     error::{OAuthError, RefusedBy},
     grants::Grant,
@@ -23,7 +24,6 @@ use crate::{
         scopes_to_request,
     },
     scope::Scopes,
-    secret::Secret,
     store::{CredentialStore, LoginKey, LoginRecord},
     token::{PROOF, ProofKey, TokenEndpoint, Tokens, unix_time},
 };
@@ -88,7 +88,7 @@ struct State {
     discovery: Option<(Instant, Arc<Discovery>)>,
     renewal: Option<Renewal>,
     /// A token that replaced a refused one and was not accepted yet.
-    unproven: Option<Secret>,
+    unproven: Option<Credential>,
     /// The scopes of the token that did not suffice.
     scopes_before: Scopes,
     step_ups: u32,
@@ -303,7 +303,7 @@ impl Authorizer {
     }
 
     /// Renews the tokens. All callers wait for the same renewal, which is finished even if they go away.
-    async fn renew(&self, refused: Option<Secret>) -> Renewed {
+    async fn renew(&self, refused: Option<Credential>) -> Renewed {
         let renewal = {
             let mut state = self.0.state.lock();
             match &state.renewal {
@@ -322,7 +322,7 @@ impl Authorizer {
 }
 
 impl AuthorizerShared {
-    async fn renew(&self, refused: Option<Secret>) -> Renewed {
+    async fn renew(&self, refused: Option<Credential>) -> Renewed {
         let was_refused = refused.is_some();
         let tokens = self.new_tokens(refused).await?;
         let active = Arc::new(ActiveTokens::new(tokens)?);
@@ -335,7 +335,7 @@ impl AuthorizerShared {
     }
 
     /// Obtains new tokens, unless another process did already.
-    async fn new_tokens(&self, refused: Option<Secret>) -> Result<Tokens, Arc<OAuthError>> {
+    async fn new_tokens(&self, refused: Option<Credential>) -> Result<Tokens, Arc<OAuthError>> {
         let AuthorizerConfig { key, grant, store, .. } = &self.config;
         if let Some((at, refusal)) = &self.state.lock().refusal
             && at.elapsed() < REFUSAL_AGE

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use crate::{http_client::FetchError, scope::Scopes, secret::NoRandomNumbers, store::CredentialStoreError};
+use crate::{
+    credential::NoRandomNumbers, http_client::FetchError, scope::Scopes, store::CredentialStoreError,
+};
 
 /// Why there is no authorization. Texts never hold tokens, codes or passwords.
 #[derive(Debug, thiserror::Error)]

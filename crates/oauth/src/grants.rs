@@ -3,11 +3,11 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
+    credential::Credential,
     discovery::Discovery,
     error::{OAuthError, RefusedBy},
     http_client::{BoxFuture, Fetch},
     scope::Scopes,
-    secret::Secret,
     token::{ClientAuthentication, ClientCredentials, Form, ProofKey, TokenEndpoint, Tokens},
 };
 
@@ -31,11 +31,11 @@ pub enum Grant {
 /// Something that an authorization server takes as a proof of identity. It may expire, so it is asked for each time.
 pub trait Assertion: fmt::Debug + Send + Sync {
     /// Returns the assertion for an audience.
-    fn assertion<'a>(&'a self, audience: &'a str) -> BoxFuture<'a, Result<Secret, OAuthError>>;
+    fn assertion<'a>(&'a self, audience: &'a str) -> BoxFuture<'a, Result<Credential, OAuthError>>;
 }
 
-impl Assertion for Secret {
-    fn assertion<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Secret, OAuthError>> {
+impl Assertion for Credential {
+    fn assertion<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<Credential, OAuthError>> {
         Box::pin(async { Ok(self.clone()) })
     }
 }
@@ -133,7 +133,7 @@ impl EnterpriseManaged {
         fetch: &dyn Fetch,
         discovery: &Discovery,
         scopes: &Scopes,
-    ) -> Result<Secret, OAuthError> {
+    ) -> Result<Credential, OAuthError> {
         let subject = self.subject.assertion(&self.idp_issuer).await?;
         let mut form = Form::of_grant(TOKEN_EXCHANGE);
         form.set("requested_token_type", ID_JAG);

@@ -21,18 +21,19 @@
 
 mod authorizer;
 mod challenge;
+mod credential;
 mod discovery;
 mod error;
 pub mod grants;
 pub mod http_client;
 mod login;
 mod scope;
-mod secret;
 pub mod store;
 pub mod token;
 
 pub use authorizer::{Authorizer, AuthorizerConfig, NextStep};
 pub use challenge::Challenge;
+pub use credential::Credential;
 pub use discovery::{AuthorizationServer, Discovery, discover};
 pub use error::{OAuthError, RefusedBy};
 pub use grants::Grant;
@@ -41,5 +42,4 @@ pub use login::{
     ClientSettings, LoginRequest, PreRegistered, Registration, RegistrationKind, UserAgent, login,
 };
 pub use scope::Scopes;
-pub use secret::Secret;
 pub use store::{CredentialStore, LoginKey};

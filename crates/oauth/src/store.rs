@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 pub use file::FileStorage;
 
-use crate::{http_client::BoxFuture, login::Registration, secret::Secret, token::Tokens};
+use crate::{credential::Credential, http_client::BoxFuture, login::Registration, token::Tokens};
 
 /// Why something was not stored or found.
 #[derive(Debug, thiserror::Error)]
@@ -87,17 +87,17 @@ pub trait Storage: fmt::Debug + Send + Sync {
     fn load<'a>(
         &'a self,
         name: &'a CredentialName,
-    ) -> BoxFuture<'a, Result<Option<Secret>, CredentialStoreError>>;
+    ) -> BoxFuture<'a, Result<Option<Credential>, CredentialStoreError>>;
     /// Replaces an entry as a whole: others see the old text or the new one.
     fn save<'a>(
         &'a self,
         name: &'a CredentialName,
-        text: &'a Secret,
+        text: &'a Credential,
     ) -> BoxFuture<'a, Result<(), CredentialStoreError>>;
     /// Removes an entry, if it is there.
     fn remove<'a>(&'a self, name: &'a CredentialName) -> BoxFuture<'a, Result<(), CredentialStoreError>>;
     /// Returns the texts of all entries of a kind.
-    fn list(&self, kind: CredentialKind) -> BoxFuture<'_, Result<Vec<Secret>, CredentialStoreError>>;
+    fn list(&self, kind: CredentialKind) -> BoxFuture<'_, Result<Vec<Credential>, CredentialStoreError>>;
     /// Waits until no other task and no other process has the lock of an entry.
     fn lock<'a>(
         &'a self,
@@ -278,7 +278,7 @@ impl CredentialStore {
     ) -> Result<(), CredentialStoreError> {
         let text =
             serde_json::to_string(value).map_err(|error| CredentialStoreError::Other(error.to_string()))?;
-        self.0.save(name, &Secret::new(text)).await
+        self.0.save(name, &Credential::new(text)).await
     }
 }
 

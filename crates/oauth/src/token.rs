@@ -19,21 +19,21 @@ pub(crate) use dpop::{PROOF, ProofKey};
 pub use signing::SigningKey;
 
 use crate::{
+    credential::Credential,
     error::{OAuthError, RefusedBy},
     http_client::Fetch,
     scope::Scopes,
-    secret::Secret,
 };
 
 /// Tokens for one resource, as they are stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tokens {
     /// What is sent to the server.
-    pub access_token: Secret,
+    pub access_token: Credential,
     /// How it is sent.
     pub scheme: TokenScheme,
     /// What renews it; not every authorization server gives one.
-    pub refresh_token: Option<Secret>,
+    pub refresh_token: Option<Credential>,
     /// When it expires, in seconds since 1970.
     pub expires_at: Option<u64>,
     /// When it was issued, in seconds since 1970.
@@ -43,7 +43,7 @@ pub struct Tokens {
     /// The scopes that were granted, if the response names them.
     pub granted: Option<Scopes>,
     /// The key that the token is bound to.
-    pub proof_key: Option<Secret>,
+    pub proof_key: Option<Credential>,
 }
 
 /// The scheme of the `Authorization` header.
@@ -130,11 +130,11 @@ pub(crate) struct TokenEndpoint<'a> {
 
 #[derive(Deserialize)]
 pub(crate) struct TokenResponse {
-    pub(crate) access_token: Secret,
+    pub(crate) access_token: Credential,
     #[serde(default)]
     pub(crate) token_type: String,
     pub(crate) issued_token_type: Option<String>,
-    refresh_token: Option<Secret>,
+    refresh_token: Option<Credential>,
     expires_in: Option<serde_json::Value>,
     scope: Option<String>,
 }

@@ -6,11 +6,11 @@ use url::{Url, form_urlencoded};
 
 use crate::{
     challenge::Challenge,
+    credential::Credential,
     discovery::Discovery,
     error::{OAuthError, RefusedBy},
     login::{ClientSettings, Registration},
     scope::Scopes,
-    secret::Secret,
     token::{ErrorResponse, Form, refused},
 };
 
@@ -43,8 +43,8 @@ pub(crate) fn scopes_to_request(
 /// What must be known when the response comes.
 #[derive(Debug)]
 pub(crate) struct PendingLogin {
-    state: Secret,
-    verifier: Secret,
+    state: Credential,
+    verifier: Credential,
     issuer: String,
     is_issuer_announced: bool,
     redirect_uri: String,
@@ -59,8 +59,8 @@ pub(crate) fn begin(
     let server = &discovery.server;
     let endpoint = server.code_endpoint()?;
     let pending = PendingLogin {
-        state: Secret::random()?,
-        verifier: Secret::random()?,
+        state: Credential::random()?,
+        verifier: Credential::random()?,
         issuer: server.issuer.clone(),
         is_issuer_announced: server.authorization_response_iss_parameter_supported,
         redirect_uri: registration.redirect_uri.clone(),
@@ -106,8 +106,8 @@ fn with_query(endpoint: &str, parameters: &[(&str, &str)]) -> Result<String, OAu
 /// The parameters with which the user came back.
 #[derive(Debug, Default)]
 pub(crate) struct AuthorizationResponse {
-    state: Option<Secret>,
-    code: Option<Secret>,
+    state: Option<Credential>,
+    code: Option<Credential>,
     iss: Option<String>,
     error: Option<String>,
     error_description: Option<String>,
@@ -123,8 +123,8 @@ impl AuthorizationResponse {
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let value = value.into_owned();
             let is_new = match &*name {
-                "state" => response.state.replace(Secret::new(value)).is_none(),
-                "code" => response.code.replace(Secret::new(value)).is_none(),
+                "state" => response.state.replace(Credential::new(value)).is_none(),
+                "code" => response.code.replace(Credential::new(value)).is_none(),
                 "iss" => response.iss.replace(value).is_none(),
                 "error" => response.error.replace(value).is_none(),
                 "error_description" => response.error_description.replace(value).is_none(),
@@ -144,7 +144,7 @@ impl PendingLogin {
 
     /// Checks a response and returns its code. RFC 9207 says when `iss` must be there; if it is wrong, nothing else of the
     /// response counts, errors included.
-    pub(crate) fn accept(&self, response: AuthorizationResponse) -> Result<Secret, OAuthError> {
+    pub(crate) fn accept(&self, response: AuthorizationResponse) -> Result<Credential, OAuthError> {
         if !self.is_answered_by(&response) {
             return Err(OAuthError::InvalidResponse("it belongs to another login (`state`)"));
         }
@@ -171,7 +171,7 @@ impl PendingLogin {
     }
 
     /// The form that exchanges a code for tokens.
-    pub(crate) fn exchange(&self, code: &Secret, resource: &str) -> Form {
+    pub(crate) fn exchange(&self, code: &Credential, resource: &str) -> Form {
         let mut form = Form::of_grant("authorization_code");
         form.set("code", code.expose());
         form.set("redirect_uri", &self.redirect_uri);
@@ -187,8 +187,8 @@ mod tests {
 
     fn pending(is_issuer_announced: bool) -> PendingLogin {
         PendingLogin {
-            state: Secret::new("s"),
-            verifier: Secret::new("v"),
+            state: Credential::new("s"),
+            verifier: Credential::new("v"),
             issuer: "https://as.example".to_owned(),
             is_issuer_announced,
             redirect_uri: String::new(),

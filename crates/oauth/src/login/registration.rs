@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
+    credential::Credential,
     discovery::AuthorizationServer,
     error::{OAuthError, RefusedBy},
     http_client::Fetch,
     scope::Scopes,
-    secret::Secret,
     token::{ClientAuthentication, ClientCredentials, ErrorResponse, SigningKey, refused, unix_time},
 };
 
@@ -40,7 +40,7 @@ pub struct PreRegistered {
     /// The client id.
     pub client_id: String,
     /// Its password.
-    pub client_secret: Option<Secret>,
+    pub client_secret: Option<Credential>,
     /// Its key, used instead of a password.
     pub key: Option<Arc<SigningKey>>,
     /// Where it is registered. Unless given, where it was used first.
@@ -57,7 +57,7 @@ pub struct Registration {
     /// How it came about.
     pub kind: RegistrationKind,
     /// Its password, if the authorization server gave one.
-    pub client_secret: Option<Secret>,
+    pub client_secret: Option<Credential>,
     /// How it authenticates at the token endpoint, if the registration says so.
     pub token_endpoint_auth_method: Option<String>,
     /// Where the authorization server sends users back to. The port belongs to the registration, because some
@@ -147,7 +147,7 @@ pub(crate) fn without_registering(
 #[derive(Deserialize)]
 struct RegistrationResponse {
     client_id: String,
-    client_secret: Option<Secret>,
+    client_secret: Option<Credential>,
     token_endpoint_auth_method: Option<String>,
 }
 

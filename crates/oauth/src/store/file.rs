@@ -11,7 +11,7 @@ use std::{
 use tokio::time::{Instant, sleep};
 
 use super::{CredentialKind, CredentialName, CredentialStoreError, Storage, StorageLock};
-use crate::{http_client::BoxFuture, secret::Secret};
+use crate::{credential::Credential, http_client::BoxFuture};
 
 /// The largest entry that is read.
 const MAX_ENTRY: u64 = 1024 * 1024;
@@ -62,7 +62,7 @@ impl Storage for FileStorage {
     fn load<'a>(
         &'a self,
         name: &'a CredentialName,
-    ) -> BoxFuture<'a, Result<Option<Secret>, CredentialStoreError>> {
+    ) -> BoxFuture<'a, Result<Option<Credential>, CredentialStoreError>> {
         let path = self.path(name.as_str(), "json");
         Box::pin(blocking(move || read(&path).map_err(|source| failed(&path, source))))
     }
@@ -70,10 +70,11 @@ impl Storage for FileStorage {
     fn save<'a>(
         &'a self,
         name: &'a CredentialName,
-        text: &'a Secret,
+        text: &'a Credential,
     ) -> BoxFuture<'a, Result<(), CredentialStoreError>> {
         Box::pin(async move {
-            let unique = Secret::random().map_err(|error| CredentialStoreError::Other(error.to_string()))?;
+            let unique =
+                Credential::random().map_err(|error| CredentialStoreError::Other(error.to_string()))?;
             let path = self.path(name.as_str(), "json");
             let temporary = self.path(&format!("{}.{}", name.as_str(), unique.expose()), "tmp");
             let text = text.clone();
@@ -91,7 +92,7 @@ impl Storage for FileStorage {
         })
     }
 
-    fn list(&self, kind: CredentialKind) -> BoxFuture<'_, Result<Vec<Secret>, CredentialStoreError>> {
+    fn list(&self, kind: CredentialKind) -> BoxFuture<'_, Result<Vec<Credential>, CredentialStoreError>> {
         let directory = self.directory.clone();
         Box::pin(blocking(move || list(&directory, kind).map_err(|source| failed(&directory, source))))
     }
@@ -136,7 +137,7 @@ fn private() -> OpenOptions {
     options
 }
 
-fn read(path: &Path) -> io::Result<Option<Secret>> {
+fn read(path: &Path) -> io::Result<Option<Credential>> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -144,11 +145,11 @@ fn read(path: &Path) -> io::Result<Option<Secret>> {
     };
     let mut text = String::new();
     file.take(MAX_ENTRY).read_to_string(&mut text)?;
-    Ok(Some(Secret::new(text)))
+    Ok(Some(Credential::new(text)))
 }
 
 /// Replaces a file: its content is on disk before it gets its name.
-fn replace(path: &Path, temporary: &Path, text: &Secret) -> io::Result<()> {
+fn replace(path: &Path, temporary: &Path, text: &Credential) -> io::Result<()> {
     let written = (|| {
         let mut file = private().write(true).create_new(true).open(temporary)?;
         file.write_all(text.expose().as_bytes())?;
@@ -161,7 +162,7 @@ fn replace(path: &Path, temporary: &Path, text: &Secret) -> io::Result<()> {
     written
 }
 
-fn list(directory: &Path, kind: CredentialKind) -> io::Result<Vec<Secret>> {
+fn list(directory: &Path, kind: CredentialKind) -> io::Result<Vec<Credential>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
         let (path, name) = {

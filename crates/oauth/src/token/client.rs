@@ -8,9 +8,9 @@ use serde_json::json;
 use url::form_urlencoded::byte_serialize;
 
 use crate::{
+    credential::Credential,
     discovery::AuthorizationServer,
     error::OAuthError,
-    secret::Secret,
     token::{Form, SigningKey, unix_time},
 };
 
@@ -32,9 +32,9 @@ pub enum ClientAuthentication {
     /// Not at all: a public client.
     None,
     /// With a password in the `Authorization` header.
-    SecretBasic(Secret),
+    SecretBasic(Credential),
     /// With a password in the form.
-    SecretPost(Secret),
+    SecretPost(Credential),
     /// With an assertion that it signs.
     PrivateKeyJwt(Arc<SigningKey>),
 }
@@ -44,7 +44,7 @@ impl ClientAuthentication {
     /// registration says.
     pub(crate) fn choose(
         server: &AuthorizationServer,
-        secret: Option<&Secret>,
+        secret: Option<&Credential>,
         registered: Option<&str>,
     ) -> Self {
         let Some(secret) = secret else { return Self::None };
@@ -85,7 +85,7 @@ impl ClientCredentials {
                     "iss": self.client_id,
                     "sub": self.client_id,
                     "aud": issuer,
-                    "jti": Secret::random()?.expose(),
+                    "jti": Credential::random()?.expose(),
                     "iat": now,
                     "exp": now + ASSERTION_LIFETIME,
                 });
@@ -99,7 +99,7 @@ impl ClientCredentials {
 }
 
 /// Both parts are form-encoded first, as RFC 6749 says.
-fn basic(client_id: &str, secret: &Secret) -> Result<HeaderValue, OAuthError> {
+fn basic(client_id: &str, secret: &Credential) -> Result<HeaderValue, OAuthError> {
     let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
     let pair = format!("{}:{}", encode(client_id), encode(secret.expose()));
     let mut value = HeaderValue::from_str(&format!("Basic {}", STANDARD.encode(pair)))

@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::{
+    credential::Credential,
     error::OAuthError,
     http_client::without_query,
-    secret::Secret,
     token::{SigningKey, unix_time},
 };
 
@@ -26,7 +26,7 @@ const MAX_NONCE: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct ProofKey {
     key: SigningKey,
-    saved: Secret,
+    saved: Credential,
     nonces: Mutex<BTreeMap<String, String>>,
 }
 
@@ -36,12 +36,12 @@ impl ProofKey {
         Ok(Self { key, saved, nonces: Mutex::default() })
     }
 
-    pub(crate) fn from_saved(saved: &Secret) -> Result<Self, OAuthError> {
+    pub(crate) fn from_saved(saved: &Credential) -> Result<Self, OAuthError> {
         Ok(Self { key: SigningKey::from_saved(saved)?, saved: saved.clone(), nonces: Mutex::default() })
     }
 
     /// What the key can be read from again.
-    pub(crate) fn saved(&self) -> &Secret {
+    pub(crate) fn saved(&self) -> &Credential {
         &self.saved
     }
 
@@ -50,10 +50,10 @@ impl ProofKey {
         &self,
         method: &Method,
         url: &str,
-        token: Option<&Secret>,
+        token: Option<&Credential>,
     ) -> Result<HeaderValue, OAuthError> {
         let mut claims = json!({
-            "jti": Secret::random()?.expose(),
+            "jti": Credential::random()?.expose(),
             "htm": method.as_str(),
             "htu": without_query(url),
             "iat": unix_time(),

@@ -13,7 +13,7 @@ use ring::{
 use rustls_pki_types::{PrivatePkcs8KeyDer, pem::PemObject};
 use serde_json::{Value, json};
 
-use crate::{error::OAuthError, secret::Secret};
+use crate::{credential::Credential, error::OAuthError};
 
 /// A private key: EC P-256, Ed25519 or RSA.
 pub struct SigningKey {
@@ -32,23 +32,23 @@ impl SigningKey {
     ///
     /// # Errors
     /// If the text is no such key.
-    pub fn from_pem(pem: &Secret) -> Result<Self, OAuthError> {
+    pub fn from_pem(pem: &Credential) -> Result<Self, OAuthError> {
         let key = PrivatePkcs8KeyDer::from_pem_slice(pem.expose().as_bytes())
             .map_err(|_| OAuthError::Key("it is no PKCS #8 PEM text"))?;
         Self::from_pkcs8(key.secret_pkcs8_der())
     }
 
     /// Makes a new EC key; the second value is what it can be read from again.
-    pub(crate) fn generate() -> Result<(Self, Secret), OAuthError> {
+    pub(crate) fn generate() -> Result<(Self, Credential), OAuthError> {
         let failed = |_| OAuthError::Key("the system has no random numbers");
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &SystemRandom::new())
             .map_err(failed)?;
         let key = Self::from_pkcs8(document.as_ref())?;
-        Ok((key, Secret::new(URL_SAFE_NO_PAD.encode(document.as_ref()))))
+        Ok((key, Credential::new(URL_SAFE_NO_PAD.encode(document.as_ref()))))
     }
 
     /// Reads a key that [`SigningKey::generate`] made.
-    pub(crate) fn from_saved(saved: &Secret) -> Result<Self, OAuthError> {
+    pub(crate) fn from_saved(saved: &Credential) -> Result<Self, OAuthError> {
         let bytes = URL_SAFE_NO_PAD
             .decode(saved.expose())
             .map_err(|_| OAuthError::Key("the saved key is damaged"))?;

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use ring::{rand::SystemRandom, signature};
 use tempfile::tempdir;
 use toolbay_oauth::{
-    ClientSettings, Grant, Secret,
+    ClientSettings, Credential, Grant,
     grants::{EnterpriseManaged, WorkloadIdentity},
     token::{ClientAuthentication, ClientCredentials, SigningKey},
 };
@@ -16,19 +16,22 @@ fn client(authentication: ClientAuthentication) -> ClientCredentials {
     ClientCredentials { client_id: "robot".to_owned(), authentication }
 }
 
-fn pem() -> Secret {
+fn pem() -> Credential {
     use base64::{Engine as _, engine::general_purpose::STANDARD};
     let algorithm = &signature::ECDSA_P256_SHA256_FIXED_SIGNING;
     let key = signature::EcdsaKeyPair::generate_pkcs8(algorithm, &SystemRandom::new()).unwrap();
-    Secret::new(format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(key)))
+    Credential::new(format!(
+        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+        STANDARD.encode(key)
+    ))
 }
 
 #[tokio::test]
 async fn a_client_is_authorized_itself() {
     let key = Arc::new(SigningKey::from_pem(&pem()).unwrap());
     for (method, authentication) in [
-        ("client_secret_basic", ClientAuthentication::SecretBasic(Secret::new("p:ss wörd"))),
-        ("client_secret_post", ClientAuthentication::SecretPost(Secret::new("secret"))),
+        ("client_secret_basic", ClientAuthentication::SecretBasic(Credential::new("p:ss wörd"))),
+        ("client_secret_post", ClientAuthentication::SecretPost(Credential::new("secret"))),
         ("private_key_jwt", ClientAuthentication::PrivateKeyJwt(key)),
     ] {
         let rules = Rules {
@@ -63,7 +66,7 @@ async fn an_identity_provider_vouches_for_the_user() {
         idp_token_endpoint: format!("{}/token", world.issuers[1]),
         idp_issuer: world.issuers[1].clone(),
         idp_client: client(ClientAuthentication::None),
-        subject: Arc::new(Secret::new("the-id-token")),
+        subject: Arc::new(Credential::new("the-id-token")),
         subject_token_type: "urn:ietf:params:oauth:token-type:id_token".to_owned(),
         client: client(ClientAuthentication::None),
     });
@@ -81,7 +84,7 @@ async fn an_identity_provider_vouches_for_the_user() {
 async fn a_workload_that_is_refused_tries_nothing_else() {
     for (assertion, requests) in [("good", 1), ("expired", 1)] {
         let (world, directory) = (World::start(Rules::default()).await, tempdir().unwrap());
-        let assertion = Arc::new(Secret::new(assertion));
+        let assertion = Arc::new(Credential::new(assertion));
         let grant =
             Grant::WorkloadIdentity(WorkloadIdentity { assertion, client_id: Some("pod".to_owned()) });
         let client = world.client_with(directory.path(), grant, ClientSettings::default());

@@ -5,12 +5,12 @@ use std::fmt;
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 
-/// A token, key, code or password. It is never printed; [`Secret::expose`] is what to search for in a review.
+/// A token, key, code or password. It is never printed; [`Credential::expose`] is what to search for in a review.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Secret(String);
+pub struct Credential(String);
 
-impl Secret {
+impl Credential {
     /// Takes a text that must stay secret.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -34,8 +34,8 @@ impl Secret {
 #[error("the system has no random numbers")]
 pub struct NoRandomNumbers;
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for Credential {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
+        f.write_str("Credential(…)")
     }
 }
