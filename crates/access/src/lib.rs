@@ -1,0 +1,15 @@
+//! Who calls the hub, and what they may do.
+//!
+//! A request carries a token. An [`Authenticator`] finds out whose it is: the answer is an [`Access`], the [`Principal`] that
+//! calls with the [`Rights`] of that token. Sessions, suspended calls, tasks, subscriptions and results belong to principals,
+//! so that a new token of the same principal keeps them.
+
+#![forbid(unsafe_code)]
+
+mod authenticator;
+mod principal;
+mod rights;
+
+pub use authenticator::{Access, Authenticator, Refusal};
+pub use principal::Principal;
+pub use rights::{Rights, Tier};
