@@ -144,6 +144,17 @@ const AUTHORIZATION_EXTENSIONS: &[&str] = &[
 const AUTHORIZATION_MARCH_2025: &[&str] =
     &["auth/2025-03-26-oauth-endpoint-fallback", "auth/2025-03-26-oauth-metadata-backcompat"];
 
+/// Those in which the server or its authorization server does wrong, and the client must give up.
+const MUST_REFUSE: &[&str] = &[
+    "auth/iss-normalized",
+    "auth/iss-supported-missing",
+    "auth/iss-unexpected",
+    "auth/iss-wrong-issuer",
+    "auth/metadata-issuer-mismatch",
+    "auth/resource-mismatch",
+    "auth/scope-retry-limit",
+];
+
 const JUNE_2025: Suite = Suite::Revision("2025-06-18", 27);
 const NOVEMBER_2025: Suite = Suite::Revision("2025-11-25", 33);
 const JULY_2026: Suite = Suite::Revision("2026-07-28", 40);
@@ -269,6 +280,13 @@ impl Cell {
             }
         };
         format!("{about}; {} may fail", self.baseline)
+    }
+}
+
+impl ClientPlay {
+    /// In how many scenarios the client must end with an error.
+    pub(super) fn refusals(self) -> usize {
+        self.scenarios.iter().filter(|scenario| MUST_REFUSE.contains(scenario)).count()
     }
 }
 

@@ -1,14 +1,13 @@
 //! What the suite saw, as it wrote it down.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use super::cells::Cell;
-use crate::workspace::{read, root};
+use crate::workspace::{files, read, root};
 
 /// The outcome of one cell.
 #[derive(Debug)]
@@ -30,13 +29,13 @@ impl Verdict {
     /// Reads what the suite left in `results`.
     pub(super) fn read(results: &Path, exit: i32) -> Result<Self> {
         let mut scenarios: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
-        for entry in fs::read_dir(results).with_context(|| format!("cannot list {}", results.display()))? {
-            let folder = entry?.path();
-            let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        // The name of a scenario may contain a slash, and then its folder lies deeper.
+        for file in files(results, "json")?.iter().filter(|file| file.ends_with("checks.json")) {
+            let folder = file.parent().and_then(|folder| folder.strip_prefix(results).ok());
+            let name = folder.unwrap_or(file).to_string_lossy();
             let Some(scenario) = scenario(&name) else { continue };
-            let checks = read(&folder.join("checks.json"))?;
             let checks: Vec<Value> =
-                serde_json::from_str(&checks).with_context(|| format!("checks of {name}"))?;
+                serde_json::from_str(&read(file)?).with_context(|| format!("checks of {name}"))?;
             scenarios.entry(scenario.to_owned()).or_default().extend(checks.iter().filter_map(fault));
         }
         Ok(Self { exit, scenarios })
@@ -105,6 +104,7 @@ mod tests {
         );
         assert_eq!(scenario("server-ping-2026-11-16T05-16-01-123Z"), Some("ping"));
         assert_eq!(scenario("tools_call-2026-11-16T05-16-01-123Z"), Some("tools_call"));
+        assert_eq!(scenario("auth/basic-cimd-2026-11-16T05-16-01-123Z"), Some("auth/basic-cimd"));
         assert_eq!(scenario("suite.log"), None);
     }
 
