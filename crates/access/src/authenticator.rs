@@ -32,6 +32,9 @@ pub enum Refusal {
         /// All scopes that are needed, also those that it has.
         required: Vec<String>,
     },
+    /// Valid, but its user may not use the hub, which another token would not change: 403.
+    #[error("{0}")]
+    NotAllowed(String),
     /// Whether it is valid cannot be found out now: 503.
     #[error("{0}")]
     Unavailable(String),

@@ -14,6 +14,9 @@ pub struct AuthorizationServer {
     pub authorization_endpoint: Option<String>,
     pub token_endpoint: String,
     pub registration_endpoint: Option<String>,
+    pub introspection_endpoint: Option<String>,
+    /// Where its public keys are.
+    pub jwks_uri: Option<String>,
     #[serde(default)]
     pub scopes_supported: Vec<String>,
     pub code_challenge_methods_supported: Option<Vec<String>>,
@@ -27,6 +30,14 @@ pub struct AuthorizationServer {
 }
 
 impl AuthorizationServer {
+    /// Reads the metadata of an issuer: RFC 8414, else OpenID Connect Discovery.
+    ///
+    /// # Errors
+    /// If there is none, or it is that of another issuer.
+    pub async fn of_issuer(fetch: &dyn Fetch, issuer: &str) -> Result<Self, OAuthError> {
+        find(fetch, issuer).await
+    }
+
     /// The authorization endpoint, if a code can be had there safely.
     ///
     /// # Errors
@@ -73,6 +84,8 @@ pub(super) async fn find_at_origin(
         authorization_endpoint: Some(format!("{issuer}/authorize")),
         token_endpoint: format!("{issuer}/token"),
         registration_endpoint: Some(format!("{issuer}/register")),
+        introspection_endpoint: None,
+        jwks_uri: None,
         scopes_supported: Vec::new(),
         code_challenge_methods_supported: Some(vec!["S256".to_owned()]),
         token_endpoint_auth_methods_supported: None,
