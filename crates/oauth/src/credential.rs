@@ -17,7 +17,10 @@ impl Credential {
     }
 
     /// Makes one of 32 random bytes, as text of 43 characters that needs no escape in a URL.
-    pub(crate) fn random() -> Result<Self, NoRandomNumbers> {
+    ///
+    /// # Errors
+    /// If the system has no random numbers.
+    pub fn random() -> Result<Self, NoRandomNumbers> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|_| NoRandomNumbers)?;
         Ok(Self(URL_SAFE_NO_PAD.encode(bytes)))

@@ -26,6 +26,7 @@ mod discovery;
 mod error;
 pub mod grants;
 pub mod http_client;
+mod identity;
 mod login;
 mod scope;
 pub mod store;
@@ -33,11 +34,12 @@ pub mod token;
 
 pub use authorizer::{Authorizer, AuthorizerConfig, NextStep};
 pub use challenge::Challenge;
-pub use credential::Credential;
+pub use credential::{Credential, NoRandomNumbers};
 pub use discovery::{AuthorizationServer, Discovery, discover};
 pub use error::{OAuthError, RefusedBy};
 pub use grants::Grant;
 pub use http_client::{AddressRule, BoxFuture, Fetch, GuardedClient};
+pub use identity::{Claims, IdentityProvider, IdentityProviderSettings, PendingIdentity};
 pub use login::{
     ClientSettings, LoginRequest, PreRegistered, Registration, RegistrationKind, UserAgent, login,
 };

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::{Method, Request, StatusCode, header::LOCATION};
 use tokio::time::timeout;
 
-pub(crate) use authorize::scopes_to_request;
+pub(crate) use authorize::{AuthorizationResponse, PendingLogin, scopes_to_request, with_query};
 pub use registration::{ClientSettings, PreRegistered, Registration, RegistrationKind};
 
 use crate::{
@@ -22,7 +22,6 @@ use crate::{
     store::{CredentialStore, LoginKey, LoginRecord},
     token::{ProofKey, TokenEndpoint, Tokens, unix_time},
 };
-use authorize::{AuthorizationResponse, PendingLogin};
 use callback::Callback;
 use registration::{register, without_registering};
 

@@ -134,6 +134,7 @@ pub(crate) struct TokenResponse {
     #[serde(default)]
     pub(crate) token_type: String,
     pub(crate) issued_token_type: Option<String>,
+    pub(crate) id_token: Option<Credential>,
     refresh_token: Option<Credential>,
     expires_in: Option<serde_json::Value>,
     scope: Option<String>,

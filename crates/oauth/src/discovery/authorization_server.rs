@@ -15,6 +15,7 @@ pub struct AuthorizationServer {
     pub token_endpoint: String,
     pub registration_endpoint: Option<String>,
     pub introspection_endpoint: Option<String>,
+    pub userinfo_endpoint: Option<String>,
     /// Where its public keys are.
     pub jwks_uri: Option<String>,
     #[serde(default)]
@@ -85,6 +86,7 @@ pub(super) async fn find_at_origin(
         token_endpoint: format!("{issuer}/token"),
         registration_endpoint: Some(format!("{issuer}/register")),
         introspection_endpoint: None,
+        userinfo_endpoint: None,
         jwks_uri: None,
         scopes_supported: Vec::new(),
         code_challenge_methods_supported: Some(vec!["S256".to_owned()]),

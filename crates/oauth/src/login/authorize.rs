@@ -7,7 +7,7 @@ use url::{Url, form_urlencoded};
 use crate::{
     challenge::Challenge,
     credential::Credential,
-    discovery::Discovery,
+    discovery::{AuthorizationServer, Discovery},
     error::{OAuthError, RefusedBy},
     login::{ClientSettings, Registration},
     scope::Scopes,
@@ -58,14 +58,8 @@ pub(crate) fn begin(
 ) -> Result<(String, PendingLogin), OAuthError> {
     let server = &discovery.server;
     let endpoint = server.code_endpoint()?;
-    let pending = PendingLogin {
-        state: Credential::random()?,
-        verifier: Credential::random()?,
-        issuer: server.issuer.clone(),
-        is_issuer_announced: server.authorization_response_iss_parameter_supported,
-        redirect_uri: registration.redirect_uri.clone(),
-    };
-    let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(pending.verifier.expose()));
+    let pending = PendingLogin::new(server, &registration.redirect_uri)?;
+    let challenge = pending.code_challenge();
     let scope = scopes.to_string();
     let mut parameters = vec![
         ("response_type", "code"),
@@ -87,7 +81,7 @@ pub(crate) fn begin(
 }
 
 /// Adds parameters to a URL that may have some of its own. None is there twice: ours count.
-fn with_query(endpoint: &str, parameters: &[(&str, &str)]) -> Result<String, OAuthError> {
+pub(crate) fn with_query(endpoint: &str, parameters: &[(&str, &str)]) -> Result<String, OAuthError> {
     let invalid = || OAuthError::InvalidUrl { what: "the authorization endpoint", url: endpoint.to_owned() };
     let mut url = Url::parse(endpoint).map_err(|_| invalid())?;
     if !matches!(url.scheme(), "http" | "https") {
@@ -137,6 +131,26 @@ impl AuthorizationResponse {
 }
 
 impl PendingLogin {
+    /// A login at an authorization server, with values that cannot be guessed.
+    pub(crate) fn new(server: &AuthorizationServer, redirect_uri: &str) -> Result<Self, OAuthError> {
+        Ok(Self {
+            state: Credential::random()?,
+            verifier: Credential::random()?,
+            issuer: server.issuer.clone(),
+            is_issuer_announced: server.authorization_response_iss_parameter_supported,
+            redirect_uri: redirect_uri.to_owned(),
+        })
+    }
+
+    pub(crate) fn state(&self) -> &Credential {
+        &self.state
+    }
+
+    /// The S256 challenge of PKCE.
+    pub(crate) fn code_challenge(&self) -> String {
+        URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.expose()))
+    }
+
     /// Whether a response is that of this login.
     pub(crate) fn is_answered_by(&self, response: &AuthorizationResponse) -> bool {
         response.state.as_ref() == Some(&self.state)
@@ -170,13 +184,19 @@ impl PendingLogin {
         response.code.ok_or(OAuthError::InvalidResponse("it has no code"))
     }
 
-    /// The form that exchanges a code for tokens.
+    /// The form that exchanges a code for tokens of a resource.
     pub(crate) fn exchange(&self, code: &Credential, resource: &str) -> Form {
+        let mut form = self.exchange_code(code);
+        form.set("resource", resource);
+        form
+    }
+
+    /// The form that exchanges a code for tokens of the authorization server itself.
+    pub(crate) fn exchange_code(&self, code: &Credential) -> Form {
         let mut form = Form::of_grant("authorization_code");
         form.set("code", code.expose());
         form.set("redirect_uri", &self.redirect_uri);
         form.set("code_verifier", self.verifier.expose());
-        form.set("resource", resource);
         form
     }
 }
