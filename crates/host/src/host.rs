@@ -36,10 +36,11 @@ use crate::{
         instances::{Lease, roots::RootInstances},
         registry::{RegisteredServer, ServerRegistry},
     },
+    view::ViewOrigin,
 };
 
 /// How many changes a reader may fall behind.
-const CHANGES: usize = 256;
+pub(crate) const CHANGES: usize = 256;
 
 /// Opens a connection to a server in this process; called for every connection.
 pub type InProcess = Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync>;
@@ -161,6 +162,8 @@ pub(crate) struct HostInner {
     pub(crate) credentials: Mutex<HashMap<ServerName, HeaderValue>>,
     pub(crate) stop: CancellationToken,
     pub(crate) tasks: TaskTracker,
+    /// Set when it is a view of another host.
+    pub(crate) view: Option<ViewOrigin>,
 }
 
 /// The inputs from which the table was built.
@@ -214,13 +217,14 @@ impl Host {
             credentials: Mutex::default(),
             stop: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            view: None,
         });
         let embedded = embedded.into_iter().map(|(name, source)| shared.embed(name, source));
         let mut entries: Vec<Arc<RegisteredServer>> = embedded.collect();
         entries.extend(servers.iter().map(|config| shared.admit(config, None)));
         shared.servers.store(Arc::new(ServerRegistry::new(entries)));
         let parts = build_first_table(&shared);
-        shared.tasks.spawn(maintain_table(shared.clone(), parts, updated));
+        shared.tasks.spawn(maintain_table(shared.clone(), parts, updated, None));
         Self { shared }
     }
 

@@ -21,6 +21,7 @@ mod reconcile;
 mod router;
 mod servers;
 mod subscriptions;
+mod view;
 
 pub use catalog::{
     Naming, Quarantined, ResourceRoute, Route, RouteTable, ServerPart, Validator, list_page, qualified_uri,
@@ -44,3 +45,4 @@ pub use toolbay_upstream::{
     ResourceSubscription, RunningCall, ServerHandle, ServerRequest, Shim, UpstreamState, UpstreamStatus,
     capture, custom, events, shim,
 };
+pub use view::{ServerInView, ViewPolicy};

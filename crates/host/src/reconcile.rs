@@ -319,7 +319,11 @@ impl HostInner {
     }
 
     /// Changes the permission of a server; returns the command for it, if any.
-    fn set_permission_of(&self, entry: &RegisteredServer, permission: Permission) -> Option<ServerCommand> {
+    pub(crate) fn set_permission_of(
+        &self,
+        entry: &RegisteredServer,
+        permission: Permission,
+    ) -> Option<ServerCommand> {
         let runner = &entry.runner;
         let before = runner.status_context.permission();
         if before == permission {

@@ -12,13 +12,14 @@ use toolbay_protocol::{Notification, ServerName, method};
 use toolbay_upstream::{Catalog, CatalogKind, LogSource, ServerHandle};
 
 use crate::{
-    HostChange, RouteTable, ServerPart,
+    Host, HostChange, RouteTable, ServerPart,
     catalog::{CheckedTool, UncheckedTools},
     host::{HostInner, TableInputs},
     servers::{
         instances::roots::RootInstances,
         registry::{RegisteredServer, ServerRegistry},
     },
+    view::{BaseEvent, BaseFeed},
 };
 
 /// How often unused instances are looked for.
@@ -62,10 +63,14 @@ impl ServersSnapshot {
     }
 
     /// The tools that are neither in the table nor from the cache.
-    fn unchecked(&self, table: &RouteTable) -> UncheckedTools {
+    fn unchecked(&self, shared: &HostInner) -> UncheckedTools {
+        let table = shared.table.load();
         let of_part = |part: &TablePart| -> Vec<Bytes> {
             let tools = part.catalog.list(CatalogKind::Tools).iter();
-            tools.filter(|tool| table.checked(tool).is_none()).cloned().collect()
+            tools
+                .filter(|tool| table.checked(tool).is_none() && shared.checked_by_base(tool).is_none())
+                .cloned()
+                .collect()
         };
         let parts = self.parts.iter().filter(|part| part.is_offered && !part.is_kept());
         UncheckedTools { lists: parts.map(of_part).collect() }
@@ -82,6 +87,7 @@ pub(crate) async fn maintain_table(
     shared: Arc<HostInner>,
     mut parts: Vec<TablePart>,
     mut updated: mpsc::Receiver<(ServerName, Box<Notification>)>,
+    mut base: Option<BaseFeed>,
 ) {
     let mut sweep_timer = interval(SWEEP_INTERVAL);
     let mut checking: Option<(ServersSnapshot, ToolChecks)> = None;
@@ -89,7 +95,20 @@ pub(crate) async fn maintain_table(
     shared.servers_changed.notify_one();
     loop {
         tokio::select! {
-            () = shared.stop.cancelled() => return,
+            () = shared.stop.cancelled() => {
+                shared.stop_own();
+                return;
+            }
+            event = next(&mut base) => match event {
+                BaseEvent::Servers => {
+                    let (host, commands) = (Host { shared: shared.clone() }, shared.follow_base());
+                    if !commands.is_empty() {
+                        shared.tasks.spawn(async move { host.execute(commands).await });
+                    }
+                    shared.servers_changed.notify_one();
+                }
+                event => shared.forward(event),
+            },
             _ = sweep_timer.tick() => {
                 for entry in &shared.servers.load().servers {
                     entry.runner.instances.sweep();
@@ -109,7 +128,7 @@ pub(crate) async fn maintain_table(
             }
             () = shared.servers_changed.notified(), if checking.is_none() => {
                 let snapshot = ServersSnapshot::now(&shared);
-                let unchecked = snapshot.unchecked(&shared.table.load());
+                let unchecked = snapshot.unchecked(&shared);
                 if unchecked.is_little() {
                     rebuild(&shared, snapshot, &mut parts, unchecked.check());
                 } else {
@@ -122,6 +141,14 @@ pub(crate) async fn maintain_table(
                 }
             }
         }
+    }
+}
+
+/// What happens next in the base of a view; pending in a host that is no view.
+async fn next(base: &mut Option<BaseFeed>) -> BaseEvent {
+    match base {
+        Some(base) => base.next().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -162,21 +189,32 @@ fn build_table(
     shared: &HostInner,
     registry: &ServerRegistry,
     parts: &[TablePart],
-    checked: Vec<(Bytes, CheckedTool)>,
+    mut checked: Vec<(Bytes, CheckedTool)>,
 ) {
     let offers: Vec<ServerPart> = parts
         .iter()
-        .map(|part| ServerPart {
+        .zip(registry.slugs())
+        .map(|(part, slug)| ServerPart {
             server: part.entry.handle().clone(),
-            catalog: if part.is_offered { part.catalog.clone() } else { Arc::default() },
+            slug: slug.clone(),
+            catalog: if part.is_offered {
+                shared.offered(&part.entry, &part.catalog)
+            } else {
+                Arc::default()
+            },
             tuning: part.entry.tuning.clone(),
             is_kept: part.is_kept(),
         })
         .collect();
     let before = shared.table.load_full();
+    if shared.view.is_some() {
+        let tools = offers.iter().flat_map(|offer| offer.catalog.list(CatalogKind::Tools));
+        let unknown = tools.filter(|tool| before.checked(tool).is_none());
+        checked.extend(unknown.filter_map(|tool| Some((tool.clone(), shared.checked_by_base(tool)?))));
+    }
     let (table, changed) = before.next(&offers, shared.naming, checked);
-    remark(&before, &table);
-    for entry in &registry.servers {
+    remark(registry, shared, &before, &table);
+    for entry in registry.servers.iter().filter(|entry| shared.is_own(entry)) {
         let flaws = table.quarantined.iter().filter(|flaw| flaw.server == entry.name).count();
         let first = table.quarantined.iter().find(|flaw| flaw.server == entry.name);
         let flaw = first.map(|first| {
@@ -227,8 +265,12 @@ fn fit(table: &RouteTable, catalog: &Arc<Catalog>) -> Arc<Catalog> {
 }
 
 /// Writes what people should know about the offers of servers into the servers' logs, once.
-fn remark(before: &RouteTable, now: &RouteTable) {
-    for (server, remark) in &now.remarks {
+fn remark(registry: &ServerRegistry, shared: &HostInner, before: &RouteTable, now: &RouteTable) {
+    let is_own = |server: &ServerHandle| {
+        shared.view.is_none()
+            || registry.get(server.name().as_str()).is_some_and(|entry| shared.is_own(entry))
+    };
+    for (server, remark) in now.remarks.iter().filter(|(server, _)| is_own(server)) {
         let is_known =
             |(other, known): &(ServerHandle, String)| other.name() == server.name() && known == remark;
         if !before.remarks.iter().any(is_known) {

@@ -12,7 +12,7 @@ use toolbay_protocol::{
 use toolbay_upstream::{Catalog, CatalogKind, ServerHandle, Timeouts};
 
 use super::{
-    naming::{Naming, exposed, origin, qualified_uri, similar, slug_of, slugs, split_qualified},
+    naming::{Naming, exposed, origin, qualified_uri, similar, slug_of, split_qualified},
     pages::Pages,
     quarantine::{
         AcceptedTool, CheckedTool, Quarantined, check_description, check_name, check_tool, has_tasks,
@@ -27,6 +27,8 @@ use super::{
 pub struct ServerPart {
     /// Who to call.
     pub server: ServerHandle,
+    /// The prefix of its names.
+    pub slug: String,
     /// What it offers now.
     pub catalog: Arc<Catalog>,
     /// How it is treated.
@@ -107,13 +109,17 @@ impl RouteTable {
         Self { versions, ..Self::default() }.made(offers, naming)
     }
 
+    /// A table without offers that knows what this one has found out about tools.
+    pub(crate) fn without_offers(&self) -> Self {
+        Self { versions: self.versions, checked: self.checked.clone(), ..Self::default() }
+    }
+
     fn made(self, offers: &[ServerPart], naming: Naming) -> Self {
-        let names: Vec<ServerName> = offers.iter().map(|offer| offer.server.name().clone()).collect();
-        let slugs = slugs(&names);
         let mut table = self;
         let (mut tools, mut prompts) = (Vec::new(), Vec::new());
         let mut listed: [Vec<Rope>; 4] = Default::default();
-        for (offer, slug) in offers.iter().zip(&slugs) {
+        for offer in offers {
+            let slug = &offer.slug;
             table.slugs.insert(slug.clone(), offer.server.clone());
             let notes = offer.catalog.notes.iter().map(|note| (offer.server.clone(), note.clone()));
             table.remarks.extend(notes);

@@ -61,6 +61,21 @@ impl ServerRegistry {
         Self { slugs: slugs(&names), servers: entries }
     }
 
+    /// A registry with some of these entries, or others in their place, under the same prefixes.
+    pub(crate) fn filter_map(
+        &self,
+        entry_for: impl FnMut(&Arc<RegisteredServer>) -> Option<Arc<RegisteredServer>>,
+    ) -> Self {
+        let entries = self.servers.iter().map(entry_for).zip(&self.slugs);
+        let (servers, slugs) = entries.filter_map(|(entry, slug)| Some((entry?, slug.clone()))).unzip();
+        Self { servers, slugs }
+    }
+
+    /// The prefix of each server's names, in order.
+    pub(crate) fn slugs(&self) -> &[String] {
+        &self.slugs
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<&Arc<RegisteredServer>> {
         self.servers.iter().find(|entry| entry.name.as_str() == name)
     }

@@ -14,3 +14,4 @@ mod test_host; // a host to test with
 #[allow(dead_code, reason = "the tests of the agent library use it, too")]
 mod troupe; // servers that do what a test wants
 mod unavailable; // calls to servers that do not run
+mod views; // what callers see of a host

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolbay_config::{ServerOptions, Validate};
 use toolbay_host::{
     Caller, CallerId, CatalogKind, ClientIdentity, Host, HostOptions, HostRequest, InProcess, LogFilter,
-    Naming, RouteTable, Routed, ServerPart,
+    Naming, RouteTable, Routed, ServerPart, slugs,
 };
 use toolbay_protocol::{Message, Revision, ServerName};
 use toolbay_testkit::TestServer;
@@ -26,16 +26,19 @@ pub(crate) async fn host(servers: &[(&str, &TestServer)], naming: Naming) -> Hos
 
 /// The offers of a host's servers, in order.
 pub(crate) fn offers(host: &Host, validate: Validate) -> Vec<ServerPart> {
-    let offer = |server: toolbay_host::ServerHandle| {
+    let servers = host.servers();
+    let names: Vec<ServerName> = servers.iter().map(|server| server.name().clone()).collect();
+    let offer = |(server, slug): (toolbay_host::ServerHandle, String)| {
         let catalogue = server.status().borrow().catalog.clone();
         ServerPart {
             server,
+            slug,
             catalog: catalogue,
             tuning: Arc::new(ServerOptions { validate, ..ServerOptions::default() }),
             is_kept: false,
         }
     };
-    host.servers().into_iter().map(offer).collect()
+    servers.into_iter().zip(slugs(&names)).map(offer).collect()
 }
 
 /// All items of a list, over all pages.

@@ -1,0 +1,281 @@
+//! Views: what one caller sees of a host.
+//!
+//! A view is a [`Host`] of its own: it has a registry, a route table and changes, so that lists, calls and subscriptions of a
+//! caller are right by construction and cost what they cost elsewhere. Most of its servers are those of the host that it was
+//! made of, with the same connections. A [`ViewPolicy`] hides some of them, hides tools, and says which servers the caller
+//! has a connection of its own to, as one who is logged in there.
+//!
+//! The names in a view are those in the host, also where the server that made a prefix ambiguous is hidden.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use tokio::sync::{
+    broadcast::{self, error::RecvError},
+    mpsc, watch,
+};
+use toolbay_config::ServerConfig;
+use toolbay_protocol::{Notification, ServerName, model::Tool};
+use toolbay_upstream::{Catalog, CatalogKind};
+
+use crate::{
+    Connector, Host, HostChange,
+    catalog::{
+        CheckedTool,
+        builder::{build_first_table, maintain_table},
+    },
+    events::EventLog,
+    host::{CHANGES, HostInner, TableInputs},
+    reconcile::ServerCommand,
+    servers::registry::{RegisteredServer, ServerRegistry},
+};
+
+/// Decides what a view shows.
+pub trait ViewPolicy: Send + Sync {
+    /// How a server is seen. Servers that the program itself brought have no configuration.
+    fn server(&self, name: &ServerName, config: Option<&ServerConfig>) -> ServerInView;
+
+    /// Whether a tool is shown.
+    fn shows_tool(&self, server: &ServerName, tool: &Tool) -> bool;
+}
+
+/// How a view shows a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerInView {
+    /// As if it did not exist.
+    Hidden,
+    /// With the connection that all callers share.
+    Shared,
+    /// With a connection of the view's own. Servers without a configuration cannot have one, and are hidden.
+    Own,
+}
+
+/// What makes a host a view.
+pub(crate) struct ViewOrigin {
+    base: Arc<HostInner>,
+    policy: Arc<dyn ViewPolicy>,
+}
+
+/// What a view follows of its base.
+pub(crate) struct BaseFeed {
+    inputs: watch::Receiver<TableInputs>,
+    changes: broadcast::Receiver<HostChange>,
+    notifications: broadcast::Receiver<(ServerName, Arc<Notification>)>,
+}
+
+impl Host {
+    /// What a caller sees of this host. `connector` says how servers of the view's own are reached.
+    ///
+    /// The view ends with [`Host::close_view`], and with this host.
+    pub fn view(&self, policy: Arc<dyn ViewPolicy>, connector: Option<Connector>) -> Self {
+        let base = self.shared.clone();
+        let (updates, updated) = mpsc::channel(CHANGES);
+        // Before anything is read, so that no change is missed.
+        let feed = BaseFeed {
+            inputs: base.made_of.subscribe(),
+            changes: base.changes.subscribe(),
+            notifications: base.notifications.subscribe(),
+        };
+        let shared = Arc::new(HostInner {
+            servers: Default::default(),
+            applying: Default::default(),
+            table: ArcSwap::from_pointee(base.table.load().without_offers()),
+            made_of: watch::Sender::default(),
+            changes: broadcast::Sender::new(CHANGES),
+            notifications: broadcast::Sender::new(CHANGES),
+            events: Arc::new(EventLog::new()),
+            servers_changed: Arc::default(),
+            updates,
+            // What one caller gets from a server is not for others.
+            cache: None,
+            naming: base.naming,
+            base_env: base.base_env.clone(),
+            path: base.path.clone(),
+            shim: base.shim.clone(),
+            connector,
+            chain: base.chain.clone(),
+            client: base.client.clone(),
+            capture: base.capture.clone(),
+            start_gate: base.start_gate.clone(),
+            budget: base.budget.clone(),
+            credentials: Default::default(),
+            stop: base.stop.child_token(),
+            tasks: base.tasks.clone(),
+            view: Some(ViewOrigin { base, policy }),
+        });
+        shared.follow_base();
+        let parts = build_first_table(&shared);
+        shared.tasks.spawn(maintain_table(shared.clone(), parts, updated, Some(feed)));
+        Self { shared }
+    }
+
+    /// Ends a view: its own connections end, and nothing of it changes any more. Does nothing to a host that is no view.
+    pub fn close_view(&self) {
+        if self.shared.view.is_some() {
+            self.shared.stop.cancel();
+        }
+    }
+
+    /// Whether two are the same host or view.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl HostInner {
+    /// Whether a server has its connection from this host, and not from the base of this view.
+    pub(crate) fn is_own(&self, entry: &RegisteredServer) -> bool {
+        match &self.view {
+            None => true,
+            Some(view) => entry.config.is_some() && view.visibility(entry) == ServerInView::Own,
+        }
+    }
+
+    /// The catalog of a server as this host offers it.
+    pub(crate) fn offered(&self, entry: &RegisteredServer, catalog: &Arc<Catalog>) -> Arc<Catalog> {
+        let Some(view) = &self.view else { return catalog.clone() };
+        let tools = catalog.list(CatalogKind::Tools);
+        // One that cannot be parsed is not offered anyway; the table says why.
+        let is_shown = |text: &&Bytes| {
+            Tool::parse((*text).clone()).map_or(true, |tool| view.policy.shows_tool(&entry.name, &tool))
+        };
+        let shown: Vec<Bytes> = tools.iter().filter(is_shown).cloned().collect();
+        if shown.len() == tools.len() {
+            return catalog.clone();
+        }
+        let mut offered = Catalog::clone(catalog);
+        offered.replace(CatalogKind::Tools, shown);
+        Arc::new(offered)
+    }
+
+    /// What the base of a view has found out about a tool.
+    pub(crate) fn checked_by_base(&self, tool: &Bytes) -> Option<CheckedTool> {
+        self.view.as_ref()?.base.table.load().checked(tool).cloned()
+    }
+
+    /// Makes the servers of a view equal to those of its base; returns what that takes.
+    pub(crate) fn follow_base(&self) -> Vec<ServerCommand> {
+        let Some(view) = &self.view else { return Vec::new() };
+        let (old, mut commands) = (self.servers.load_full(), Vec::new());
+        let registry = view.base.servers.load().filter_map(|entry| match view.visibility(entry) {
+            ServerInView::Hidden => None,
+            ServerInView::Shared => Some(entry.clone()),
+            ServerInView::Own => self.own_entry(&old, entry, &mut commands),
+        });
+        let is_kept =
+            |entry: &Arc<RegisteredServer>| registry.servers.iter().any(|other| Arc::ptr_eq(entry, other));
+        for entry in old.servers.iter().filter(|entry| self.is_own(entry) && !is_kept(entry)) {
+            entry.runner.status_context.drain();
+            commands.push(ServerCommand::Drain(entry.clone()));
+        }
+        let is_same = registry.servers.len() == old.servers.len()
+            && registry.servers.iter().zip(&old.servers).all(|(now, before)| Arc::ptr_eq(now, before));
+        if !is_same {
+            self.servers.store(Arc::new(registry));
+        }
+        commands
+    }
+
+    /// The view's own server in the place of one of the base: the one that runs, unless its configuration has changed.
+    fn own_entry(
+        &self,
+        old: &ServerRegistry,
+        of_base: &RegisteredServer,
+        commands: &mut Vec<ServerCommand>,
+    ) -> Option<Arc<RegisteredServer>> {
+        let config = of_base.config.as_deref()?;
+        let permission = of_base.runner.status_context.permission();
+        let known = old.get(of_base.name.as_str()).filter(|entry| {
+            self.is_own(entry)
+                && entry.config.as_deref().is_some_and(|known| {
+                    ServerConfig { permission: known.permission, ..config.clone() } == *known
+                })
+        });
+        let Some(entry) = known else {
+            return Some(self.admit(&ServerConfig { permission, ..config.clone() }, None));
+        };
+        commands.extend(self.set_permission_of(entry, permission));
+        Some(entry.clone())
+    }
+
+    /// Stops the servers that are a view's own.
+    pub(crate) fn stop_own(&self) {
+        if self.view.is_some() {
+            for entry in self.servers.load().servers.iter().filter(|entry| self.is_own(entry)) {
+                entry.runner.instances.stop();
+            }
+        }
+    }
+}
+
+impl ViewOrigin {
+    fn visibility(&self, entry: &RegisteredServer) -> ServerInView {
+        match self.policy.server(&entry.name, entry.config.as_deref()) {
+            ServerInView::Own if entry.config.is_none() => ServerInView::Hidden,
+            visibility => visibility,
+        }
+    }
+}
+
+/// Something that happened in the base of a view.
+pub(crate) enum BaseEvent {
+    /// Its servers or their catalogs may have changed.
+    Servers,
+    Change(HostChange),
+    Notification(ServerName, Arc<Notification>),
+    /// Some changes were missed.
+    Missed,
+}
+
+impl BaseFeed {
+    /// The next event. Pending once the base is gone: its token stops the view.
+    pub(crate) async fn next(&mut self) -> BaseEvent {
+        tokio::select! {
+            changed = self.inputs.changed() => match changed {
+                Ok(()) => BaseEvent::Servers,
+                Err(_) => std::future::pending().await,
+            },
+            change = self.changes.recv() => match change {
+                Ok(change) => BaseEvent::Change(change),
+                Err(RecvError::Lagged(_)) => BaseEvent::Missed,
+                Err(RecvError::Closed) => std::future::pending().await,
+            },
+            notification = self.notifications.recv() => match notification {
+                Ok((server, notification)) => BaseEvent::Notification(server, notification),
+                Err(RecvError::Lagged(_)) => BaseEvent::Missed,
+                Err(RecvError::Closed) => std::future::pending().await,
+            },
+        }
+    }
+}
+
+impl HostInner {
+    /// Passes on what happened at servers that the view shares with its base. Lists change with the view's own table.
+    pub(crate) fn forward(&self, event: BaseEvent) {
+        let is_shared = |server: &ServerName| {
+            self.servers.load().get(server.as_str()).is_some_and(|entry| !self.is_own(entry))
+        };
+        match event {
+            BaseEvent::Change(HostChange::List(_)) | BaseEvent::Servers => {}
+            BaseEvent::Change(change) => {
+                let (HostChange::Resource { server, .. } | HostChange::Task { server, .. }) = &change else {
+                    return;
+                };
+                if is_shared(server) {
+                    let _ = self.changes.send(change); // there may be no listeners
+                }
+            }
+            BaseEvent::Notification(server, notification) if is_shared(&server) => {
+                let _ = self.notifications.send((server, notification)); // there may be no listeners
+            }
+            BaseEvent::Notification(..) => {}
+            // As for listeners that fall behind: they look at everything again.
+            BaseEvent::Missed => {
+                for kind in CatalogKind::ALL {
+                    let _ = self.changes.send(HostChange::List(kind));
+                }
+            }
+        }
+    }
+}
