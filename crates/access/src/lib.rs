@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod authenticator;
+pub mod issuer;
 mod principal;
 mod rights;
 
