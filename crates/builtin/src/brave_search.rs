@@ -120,6 +120,7 @@ pub fn brave_search(config: BraveSearchConfig) -> Result<BraveSearch, BraveSearc
         max_message: MAX_RESPONSE,
         max_running: 16,
         route: config.route,
+        authorizer: None,
     };
     let of_connections = shared.clone();
     let connect = Arc::new(move |tasks: &TaskTracker| {

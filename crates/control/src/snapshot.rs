@@ -86,6 +86,8 @@ pub enum ServerState {
     Degraded,
     #[serde(rename = "auth required")]
     AuthRequired,
+    #[serde(rename = "login required")]
+    LoginRequired,
     Authenticating,
     /// Down, and tried again by itself.
     Restarting,
@@ -217,6 +219,7 @@ impl ServerState {
             Self::Ready => "ready",
             Self::Degraded => "degraded",
             Self::AuthRequired => "auth required",
+            Self::LoginRequired => "login required",
             Self::Authenticating => "authenticating",
             Self::Restarting => "restarting",
             Self::Stopping => "stopping",
@@ -238,6 +241,7 @@ impl From<&toolbay_host::ServerState> for ServerState {
             State::Running => Self::Ready,
             State::Degraded { .. } => Self::Degraded,
             State::AuthRequired { .. } => Self::AuthRequired,
+            State::LoginRequired { .. } => Self::LoginRequired,
             State::Authenticating => Self::Authenticating,
             State::Backoff { .. } => Self::Restarting,
             State::Stopping => Self::Stopping,

@@ -1,6 +1,16 @@
 //! The authorization of the requests to one server.
 
-use std::{fmt, sync::Arc, time::Duration};
+mod login_page;
+mod requests;
+
+use std::{
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use futures_util::{
     FutureExt as _,
@@ -9,7 +19,7 @@ use futures_util::{
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header::AUTHORIZATION};
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tokio_util::task::TaskTracker;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use url::Url;
 
 use crate::{
@@ -24,7 +34,7 @@ use crate::{
         scopes_to_request,
     },
     scope::Scopes,
-    store::{CredentialStore, LoginKey, LoginRecord},
+    store::{CredentialStore, LoginKey, LoginRecord, StoreStamp},
     token::{PROOF, ProofKey, TokenEndpoint, Tokens, unix_time},
 };
 
@@ -32,8 +42,8 @@ use crate::{
 const MAX_RETRIES: u32 = 3;
 /// How often more scopes are requested before a request succeeds. With the first login, the user is asked three times at most.
 const MAX_STEP_UPS: u32 = 2;
-/// How often the store is read while the user is not logged in. Another process may do the login.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often it is looked whether another process has changed the store.
+const FOLLOW_INTERVAL: Duration = Duration::from_secs(1);
 /// How long metadata is used without being read again. A refusal makes that happen sooner.
 const METADATA_AGE: Duration = Duration::from_secs(3600);
 /// How long a refused grant is not tried again.
@@ -56,6 +66,10 @@ pub struct AuthorizerConfig {
     pub tasks: TaskTracker,
     /// How long a user may take to log in.
     pub login_timeout: Duration,
+    /// Whether a server that refuses requests wants a login even if it says nothing about that.
+    pub is_login_expected: bool,
+    /// Ends logins that wait for their users.
+    pub stop: CancellationToken,
 }
 
 /// What to do with a request that was refused.
@@ -76,13 +90,23 @@ pub struct Authorizer(Arc<AuthorizerShared>);
 struct AuthorizerShared {
     config: AuthorizerConfig,
     state: Mutex<State>,
+    /// Whether there are no tokens, and no refusal that would make us look for them.
+    is_idle: AtomicBool,
 }
 
 #[derive(Default)]
 struct State {
     tokens: Option<Arc<ActiveTokens>>,
-    /// When the store was last read in vain.
-    looked_at: Option<Instant>,
+    /// When it was last looked whether the store has changed.
+    followed_at: Option<Instant>,
+    /// Whether the store was read.
+    has_looked: bool,
+    /// What the store was like when it was last read.
+    stamp: Option<StoreStamp>,
+    /// The token of the last refused request; nothing if it had none.
+    refused: Option<Credential>,
+    /// The login that was begun for a user who gets its URL.
+    page: Option<login_page::LoginPage>,
     /// What the server said last.
     challenge: Challenge,
     discovery: Option<(Instant, Arc<Discovery>)>,
@@ -109,7 +133,7 @@ type Renewal = Shared<BoxedFuture<'static, Renewed>>;
 impl Authorizer {
     /// An authorizer without tokens; they are read from the store with the first request.
     pub fn new(config: AuthorizerConfig) -> Self {
-        Self(Arc::new(AuthorizerShared { config, state: Mutex::default() }))
+        Self(Arc::new(AuthorizerShared { config, state: Mutex::default(), is_idle: AtomicBool::default() }))
     }
 
     /// Returns the headers that authorize a request: none if there is no token, or the URL is of another origin.
@@ -121,7 +145,9 @@ impl Authorizer {
         if !same_origin(url, &self.0.config.key.server) {
             return Ok(headers);
         }
-        if let Some(active) = self.current().await? {
+        let current = self.current().await?;
+        self.0.is_idle.store(current.is_none(), Relaxed);
+        if let Some(active) = current {
             headers.insert(AUTHORIZATION, active.authorization.clone());
             if let Some(key) = &active.proof_key {
                 headers.insert(PROOF, key.proof(method, url, Some(&active.tokens.access_token))?);
@@ -158,7 +184,14 @@ impl Authorizer {
         if retries >= MAX_RETRIES || (status != StatusCode::UNAUTHORIZED && !is_step_up) {
             return Ok(NextStep::GiveUp);
         }
-        let active = self.0.state.lock().tokens.clone();
+        let active = {
+            let mut state = self.0.state.lock();
+            state.refused = sent
+                .contains_key(AUTHORIZATION)
+                .then(|| state.tokens.as_ref().map(|active| active.tokens.access_token.clone()))
+                .flatten();
+            state.tokens.clone()
+        };
         let got_nonce = active
             .as_ref()
             .and_then(|active| active.proof_key.as_ref())
@@ -187,6 +220,10 @@ impl Authorizer {
             let state = self.0.state.lock();
             (state.challenge.clone(), state.scopes_before.clone())
         };
+        // What another process found out, and what the user consented to before.
+        let before = config.store.login(&config.key).await?;
+        let wanted = before.map(|login| login.wanted).unwrap_or_default();
+        let scopes_before = scopes_before.union(&wanted);
         let request = LoginRequest {
             fetch: &*config.fetch,
             store: &config.store,
@@ -201,11 +238,21 @@ impl Authorizer {
         state.discovery = None;
         state.unproven = Some(tokens.access_token.clone());
         state.tokens = Some(Arc::new(ActiveTokens::new(tokens)?));
+        self.0.is_idle.store(false, Relaxed);
         Ok(())
+    }
+
+    /// What the server says about authorization; read again if it was refused meanwhile.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn discover(&self) -> Result<Arc<Discovery>, OAuthError> {
+        self.0.discovery(false).await
     }
 
     /// The token to use now, renewed if it is about to expire.
     async fn current(&self) -> Result<Option<Arc<ActiveTokens>>, Arc<OAuthError>> {
+        self.follow_store().await;
         let known = self.0.state.lock().tokens.clone();
         let active = match known {
             Some(active) => active,
@@ -233,24 +280,49 @@ impl Authorizer {
         }
     }
 
-    /// Looks for tokens in the store, but not all the time.
-    async fn look(&self) -> Result<Option<Arc<ActiveTokens>>, Arc<OAuthError>> {
+    /// Takes over what other processes did meanwhile: a logout, or a login as another user.
+    async fn follow_store(&self) {
+        let store = &self.0.config.store;
         {
             let mut state = self.0.state.lock();
-            if state.looked_at.is_some_and(|at| at.elapsed() < LOOK_INTERVAL) {
-                return Ok(None);
+            let is_recent = state.followed_at.is_some_and(|at| at.elapsed() < FOLLOW_INTERVAL);
+            if state.tokens.is_none() || is_recent {
+                return;
             }
-            state.looked_at = Some(Instant::now());
+            state.followed_at = Some(Instant::now());
+            if store.stamp() == state.stamp {
+                return;
+            }
         }
-        self.load().await
+        // Tokens stay if the store cannot be read now.
+        if let Ok(None) = self.load().await {
+            self.0.state.lock().tokens = None;
+        }
+    }
+
+    /// Looks for tokens in the store, once. A refusal makes us look again.
+    async fn look(&self) -> Result<Option<Arc<ActiveTokens>>, Arc<OAuthError>> {
+        if std::mem::replace(&mut self.0.state.lock().has_looked, true) {
+            return Ok(None);
+        }
+        match self.load().await {
+            // Most servers want no token, so a store that cannot be read matters only once one is refused.
+            Err(error) => {
+                tracing::debug!(server = self.0.config.key.server, %error, "cannot read stored tokens");
+                Ok(None)
+            }
+            found => found,
+        }
     }
 
     async fn load(&self) -> Result<Option<Arc<ActiveTokens>>, Arc<OAuthError>> {
         let AuthorizerConfig { store, key, .. } = &self.0.config;
+        self.0.state.lock().stamp = store.stamp();
         let Some(login) = store.login(key).await.map_err(OAuthError::from)? else { return Ok(None) };
         let Some(tokens) = store.tokens(&login).await.map_err(OAuthError::from)? else { return Ok(None) };
         let active = Arc::new(ActiveTokens::new(tokens)?);
         self.0.state.lock().tokens = Some(active.clone());
+        self.0.is_idle.store(false, Relaxed);
         Ok(Some(active))
     }
 
@@ -261,8 +333,23 @@ impl Authorizer {
         }
         match self.renew(None).await {
             Ok(_) => Ok(NextStep::Retry),
-            Err(error) if matches!(*error, OAuthError::LoginRequired) => Ok(NextStep::Login),
+            Err(error) if matches!(*error, OAuthError::LoginRequired) => self.first_login().await,
             Err(error) => Err(error),
+        }
+    }
+
+    /// Finds out whether a server that refused a request without a token has logins at all. Many want a fixed key instead.
+    async fn first_login(&self) -> Result<NextStep, Arc<OAuthError>> {
+        let AuthorizerConfig { is_login_expected, store, key, .. } = &self.0.config;
+        let is_announced = self.0.state.lock().challenge.resource_metadata.is_some();
+        if *is_login_expected || is_announced || store.login(key).await.map_err(OAuthError::from)?.is_some() {
+            return Ok(NextStep::Login);
+        }
+        match self.0.discovery(true).await {
+            Ok(discovery) if discovery.server.is_assumed => Ok(NextStep::GiveUp),
+            Ok(_) => Ok(NextStep::Login),
+            Err(error) if error.is_transient() => Err(Arc::new(error)),
+            Err(_) => Ok(NextStep::GiveUp),
         }
     }
 
@@ -288,6 +375,9 @@ impl Authorizer {
     /// The token is valid, but the request needs more scopes.
     async fn step_up(&self, tokens: &Tokens, challenge: &Challenge) -> Result<NextStep, Arc<OAuthError>> {
         let required = challenge.scope.clone().unwrap_or_default();
+        if self.load().await?.is_some_and(|saved| saved.tokens.access_token != tokens.access_token) {
+            return Ok(NextStep::Retry); // another process got more
+        }
         {
             let mut state = self.0.state.lock();
             if tokens.requested.includes(&required) || state.step_ups >= MAX_STEP_UPS {
@@ -297,7 +387,11 @@ impl Authorizer {
             state.scopes_before = tokens.requested.clone();
         }
         match &self.0.config.grant {
-            Grant::Login => Ok(NextStep::Login),
+            Grant::Login => {
+                let AuthorizerConfig { store, key, .. } = &self.0.config;
+                store.want(key, &tokens.requested.union(&required)).await.map_err(OAuthError::from)?;
+                Ok(NextStep::Login)
+            }
             _ => self.renew(Some(tokens.access_token.clone())).await.map(|_| NextStep::Retry),
         }
     }
@@ -331,6 +425,7 @@ impl AuthorizerShared {
             state.unproven = Some(active.tokens.access_token.clone());
         }
         state.tokens = Some(active.clone());
+        self.is_idle.store(false, Relaxed);
         Ok(active)
     }
 
@@ -442,6 +537,7 @@ impl AuthorizerShared {
         LoginRecord {
             key: self.config.key.clone(),
             resource: discovery.resource.clone(),
+            wanted: Scopes::default(),
             client: Registration {
                 issuer: discovery.server.issuer.clone(),
                 client_id: self.config.grant.client_id().to_owned(),

@@ -93,6 +93,8 @@ pub enum RefusedBy {
     Token,
     /// The registration endpoint.
     Registration,
+    /// The endpoint that revokes tokens.
+    Revocation,
     /// The token endpoint of the identity provider.
     IdentityProvider,
 }
@@ -103,6 +105,7 @@ impl std::fmt::Display for RefusedBy {
             Self::Authorization => "the authorization endpoint",
             Self::Token => "the token endpoint",
             Self::Registration => "the registration endpoint",
+            Self::Revocation => "the revocation endpoint",
             Self::IdentityProvider => "the identity provider",
         })
     }

@@ -28,6 +28,7 @@ pub mod grants;
 pub mod http_client;
 mod identity;
 mod login;
+mod logout;
 mod scope;
 pub mod store;
 pub mod token;
@@ -43,5 +44,6 @@ pub use identity::{Claims, IdentityProvider, IdentityProviderSettings, PendingId
 pub use login::{
     ClientSettings, LoginRequest, PreRegistered, Registration, RegistrationKind, UserAgent, login,
 };
+pub use logout::{Logout, logout};
 pub use scope::Scopes;
 pub use store::{CredentialStore, LoginKey};

@@ -227,7 +227,7 @@ async fn save(
     if client.kind == RegistrationKind::Dynamic {
         store.save_registration(&client).await?;
     }
-    let login = LoginRecord { key: key.clone(), resource, client };
+    let login = LoginRecord { key: key.clone(), resource, client, wanted: tokens.requested.clone() };
     if let Some(before) = store.login(key).await?
         && (before.client.issuer != login.client.issuer
             || before.client.client_id != login.client.client_id

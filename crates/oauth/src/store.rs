@@ -5,6 +5,7 @@
 //! another's.
 
 mod file;
+mod lock_directory;
 
 use std::{any::Any, fmt, io, path::PathBuf, sync::Arc};
 
@@ -12,8 +13,11 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sha2::{Digest, Sha256};
 
 pub use file::FileStorage;
+pub use lock_directory::{LockDirectory, StoreStamp};
 
-use crate::{credential::Credential, http_client::BoxFuture, login::Registration, token::Tokens};
+use crate::{
+    credential::Credential, http_client::BoxFuture, login::Registration, scope::Scopes, token::Tokens,
+};
 
 /// Why something was not stored or found.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +107,8 @@ pub trait Storage: fmt::Debug + Send + Sync {
         &'a self,
         name: &'a CredentialName,
     ) -> BoxFuture<'a, Result<StorageLock, CredentialStoreError>>;
+    /// Returns a value that changes whenever any process has changed an entry. It is cheap to ask for.
+    fn stamp(&self) -> Option<StoreStamp>;
 }
 
 /// A lock; dropping it releases it. The end of the process does, too.
@@ -139,11 +145,14 @@ pub struct LoginRecord {
     pub resource: String,
     /// The client id, and the issuer that it belongs to.
     pub client: Registration,
+    /// The scopes that the next login has to request: those of before, and what a request needed since.
+    #[serde(default)]
+    pub wanted: Scopes,
 }
 
 impl LoginRecord {
     fn tokens_name(&self) -> CredentialName {
-        let Self { key, resource, client } = self;
+        let Self { key, resource, client, .. } = self;
         CredentialName::new(
             CredentialKind::Tokens,
             &[&client.issuer, resource, &key.principal, &client.client_id],
@@ -224,6 +233,25 @@ impl CredentialStore {
             self.remove_tokens(&login).await?;
         }
         self.0.remove(&login_name(key)).await
+    }
+
+    /// Remembers which scopes the next login has to request, for whichever process does it.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub(crate) async fn want(&self, key: &LoginKey, scopes: &Scopes) -> Result<(), CredentialStoreError> {
+        match self.login(key).await? {
+            Some(login) if !login.wanted.includes(scopes) => {
+                let wanted = login.wanted.union(scopes);
+                self.write(&login_name(key), &LoginRecord { wanted, ..login }).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns a value that changes whenever any process has changed an entry.
+    pub fn stamp(&self) -> Option<StoreStamp> {
+        self.0.stamp()
     }
 
     /// Waits until no other task and no other process renews the tokens of a login.

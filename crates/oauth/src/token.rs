@@ -220,6 +220,20 @@ impl TokenEndpoint<'_> {
         }
     }
 
+    /// Sends a form to an endpoint that says nothing but whether it succeeded.
+    pub(crate) async fn revoke(&self, mut form: Form) -> Result<(), OAuthError> {
+        let mut headers = HeaderMap::new();
+        self.client.authenticate(self.issuer, &mut headers, &mut form)?;
+        let response = post_form(self.fetch, self.url, headers, form.encode()).await?;
+        if response.status().is_success() {
+            return Ok(());
+        }
+        Err(match serde_json::from_slice::<ErrorResponse>(response.body()) {
+            Ok(refusal) => refused(self.by, &refusal, |text| form.redact(text)),
+            Err(_) => self.invalid(&format!("status {}", response.status())),
+        })
+    }
+
     fn invalid(&self, problem: &str) -> OAuthError {
         OAuthError::InvalidDocument { url: self.url.to_owned(), problem: problem.to_owned() }
     }

@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use toolbay_supervise::{Launch, LogRing, ProcessHandle, Shim, StopGrace, spawn_logging_to};
 use toolbay_transport::{
     Connection, custom,
-    http::client::{self, HeaderRules, Target},
+    http::client::{self, HeaderRules, RequestAuthorizer, Target},
     legacy_sse, stdio, websocket,
 };
 
@@ -100,6 +100,16 @@ impl Endpoint {
             Self::Custom(transport) => custom::connect(transport.clone(), tasks),
         };
         Ok(OpenedConnection { connection, process: None, rules: None })
+    }
+
+    /// What authorizes requests to the server, if anything does.
+    pub fn authorizer(&self) -> Option<&Arc<dyn RequestAuthorizer>> {
+        match self {
+            Self::Auto(target) | Self::Http(target) | Self::Sse(target) | Self::WebSocket(target) => {
+                target.authorizer.as_ref()
+            }
+            Self::Process(_) | Self::InProcess(_) | Self::Custom(_) => None,
+        }
     }
 
     /// Whether the server has a connection of its own, which we neither begin nor end.

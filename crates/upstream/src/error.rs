@@ -38,6 +38,9 @@ pub enum Failure {
     /// It could not be reached at its URL, or refused us there.
     #[error("{why}")]
     Remote { why: HttpError },
+    /// It is protected, and the user is not logged in.
+    #[error("login required")]
+    LoginRequired { server: ServerName },
     /// Something responds at its URL, but with no known protocol.
     #[error("it speaks neither Streamable HTTP ({http}) nor HTTP+SSE ({sse})")]
     Neither { http: Box<Failure>, sse: Box<Failure> },
@@ -46,16 +49,24 @@ pub enum Failure {
 impl Failure {
     /// Whether the server wants to know first who we are.
     pub fn is_unauthorized(&self) -> bool {
-        matches!(self, Self::Remote { why } if why.is_unauthorized())
+        match self {
+            Self::Remote { why } => why.is_unauthorized(),
+            Self::LoginRequired { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether a login of the user is all that is missing.
+    pub fn is_login_required(&self) -> bool {
+        matches!(self, Self::LoginRequired { .. })
     }
 
     /// Whether trying again cannot help before something is changed.
     pub(crate) fn is_hopeless(&self) -> bool {
         match self {
             Self::Spawn { source } => !source.is_retryable(),
-            Self::Remote { why } => why.is_unauthorized(),
             Self::Cycle { .. } => true,
-            _ => false,
+            _ => self.is_unauthorized(),
         }
     }
 
@@ -109,6 +120,7 @@ impl Failure {
             Self::Handshake { .. } => advice("check that the command or URL is that of an MCP server"),
             Self::Cycle { .. } => advice("remove the entry, or let it name a hub with another configuration"),
             Self::Remote { why } => remote_hint(why),
+            Self::LoginRequired { server } => Some(Hint::Login(server.clone())),
             Self::Neither { http, .. } => http.next_step(),
         }
     }
@@ -244,6 +256,15 @@ impl CallError {
         }
     }
 
+    /// Whether the call needs a login of the user first, or one with more scopes.
+    pub fn is_login_required(&self) -> bool {
+        match self {
+            Self::Died { failure, .. } | Self::Down { failure, .. } => failure.is_login_required(),
+            Self::NoAnswer { why, .. } => matches!(why, HttpError::LoginRequired { .. }),
+            _ => false,
+        }
+    }
+
     /// The server concerned.
     pub fn server(&self) -> &ServerName {
         match self {
@@ -272,6 +293,7 @@ impl CallError {
             Self::Died { failure, .. } => {
                 failure.next_step().or_else(|| advice("it is being restarted; try again"))
             }
+            Self::Down { failure, .. } if failure.is_login_required() => failure.next_step(),
             Self::Down { server, failure } => {
                 Some(Hint::Restart { server: server.clone(), cause: failure.next_step().map(Box::new) })
             }
@@ -281,6 +303,9 @@ impl CallError {
             }
             Self::Busy { .. } | Self::Full { .. } => advice("try again later"),
             Self::BadAnswer { why: ParseError::TooLong { .. }, .. } => advice(TOO_LONG),
+            Self::NoAnswer { server, why: HttpError::LoginRequired { .. } } => {
+                Some(Hint::Login(server.clone()))
+            }
             Self::NoAnswer { why, .. } => remote_hint(why),
             Self::Stopped { server } => Some(Hint::Start(server.clone())),
             Self::BadAnswer { .. } => None,

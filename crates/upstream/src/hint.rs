@@ -20,6 +20,8 @@ pub enum Hint {
     },
     /// The server requires credentials.
     Credentials,
+    /// The user must log in at the server.
+    Login(ServerName),
     /// The server must be started.
     Start(ServerName),
     /// The log of the server says more.
@@ -46,6 +48,7 @@ impl fmt::Display for Hint {
             Self::Credentials => f.write_str(
                 "set what the server requires, such as `Authorization`, in `headers` of its entry",
             ),
+            Self::Login(server) => write!(f, "toolbay login {server}"),
             Self::Start(server) => write!(f, "start it with `toolbay start {server}`"),
             Self::ShowLog(server) => write!(f, "see `toolbay logs {server}`"),
             Self::Restart { server, cause: Some(cause) } => {

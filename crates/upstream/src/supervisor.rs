@@ -383,6 +383,9 @@ impl Supervisor {
             Failure::Remote { why } if why.is_loop() => {
                 Failure::Cycle { reason: "it is this hub itself, or leads back to it".to_owned() }
             }
+            Failure::Remote { why } if why.is_login_required() => {
+                Failure::LoginRequired { server: self.settings.name.clone() }
+            }
             failure => failure,
         };
         if let Failure::Cycle { .. } = failure {

@@ -37,6 +37,7 @@ fn connect(url: &str, tasks: &TaskTracker) -> anyhow::Result<Connection> {
         max_message: 64 << 20,
         max_running: 4096,
         route: Default::default(),
+        authorizer: None,
     };
     Ok(if is_web_socket { websocket::connect(target, tasks) } else { legacy_sse::connect(target, tasks) })
 }

@@ -30,6 +30,7 @@ async fn endpoint(key: &str, model: &str) -> (EmbeddingEndpoint, HttpScript) {
         max_message: 1 << 20,
         max_running: 4,
         route: ConnectOptions::default(),
+        authorizer: None,
     };
     target.headers.insert("authorization", format!("Bearer {key}").parse().unwrap());
     (EmbeddingEndpoint::new(target, model, &tasks), server)

@@ -116,6 +116,7 @@ impl OpenTrees {
             max_message: MAX_ANSWER,
             max_running: MAX_ASKED,
             route: ConnectOptions { proxies: self.proxies.clone(), ..ConnectOptions::default() },
+            authorizer: None,
         };
         Arc::new(EmbeddingEndpoint::new(target, &embeddings.model, &self.tasks))
     }

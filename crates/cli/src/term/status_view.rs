@@ -139,7 +139,7 @@ pub(crate) fn sort_by_trouble(servers: &mut [&ServerSnapshot]) {
 fn severity(state: ServerState) -> u8 {
     match state {
         ServerState::Broken | ServerState::Failed => 0,
-        ServerState::AuthRequired => 1,
+        ServerState::AuthRequired | ServerState::LoginRequired => 1,
         ServerState::Restarting => 2,
         ServerState::Degraded => 3,
         ServerState::NeedsApproval | ServerState::Authenticating => 4,
@@ -167,6 +167,9 @@ pub(crate) fn counts(server: &ServerSnapshot) -> String {
 /// The lines about a failure: the message, its cause on stderr, and a hint.
 fn trouble_lines(server: &ServerSnapshot, is_verbose: bool) -> Vec<String> {
     let Some(failure) = &server.failure else { return Vec::new() };
+    if let (ServerState::LoginRequired, Some(command)) = (server.state, &failure.hint) {
+        return vec![clean_line(&format!("{}: {command}", failure.message))];
+    }
     let message = match failure.searched.len() {
         // `PATH` may have dozens.
         places @ 2.. if !is_verbose => {
@@ -195,7 +198,10 @@ fn look(server: &ServerSnapshot) -> Look {
         | ServerState::Stopping
         | ServerState::Degraded
         | ServerState::NeedsApproval => Look::Busy,
-        ServerState::Failed | ServerState::AuthRequired | ServerState::Broken => Look::Bad,
+        ServerState::Failed
+        | ServerState::AuthRequired
+        | ServerState::LoginRequired
+        | ServerState::Broken => Look::Bad,
         ServerState::Disabled | ServerState::Stopped | ServerState::Asleep => Look::Dim,
     }
 }

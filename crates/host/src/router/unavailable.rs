@@ -72,6 +72,7 @@ impl Unavailable {
         Some(match state {
             ServerState::Disabled => format!("enable it with `toolbay enable {server}`"),
             ServerState::Pending => format!("review it with `toolbay approve {server}`"),
+            ServerState::LoginRequired { .. } => format!("log in with `toolbay login {server}`"),
             ServerState::AuthRequired { .. } | ServerState::Failed { .. } => {
                 match state.failure().and_then(|failure| failure.hint()) {
                     Some(hint) => format!("{hint}; then `toolbay restart {server}`"),
@@ -97,7 +98,9 @@ impl fmt::Display for Unavailable {
                     let wait = until.saturating_duration_since(Instant::now()).as_secs_f32().ceil();
                     write!(f, ", next attempt in {wait} s")?;
                 }
-                state.failure().map_or(Ok(()), |failure| write!(f, ": {}", failure.summary()))
+                // A login that is missing needs no reason.
+                let failure = state.failure().filter(|failure| !failure.is_login_required());
+                failure.map_or(Ok(()), |failure| write!(f, ": {}", failure.summary()))
             }
         }
     }

@@ -65,6 +65,7 @@ pub fn server_endpoint(
                 max_message,
                 max_running: server_settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
                 route: route(config, remote, base_env),
+                authorizer: None,
             });
             match remote.transport {
                 Transport::Auto => Endpoint::Auto(target),

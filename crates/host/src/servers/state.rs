@@ -15,7 +15,7 @@ use crate::servers::registry::StatusContext;
 ///                        ▲          │  ▲         │
 ///                     Stopping ◀────┼──┼─────────┤
 ///                                   ▼  │         ▼
-///               AuthRequired ◀── Failed ◀──── Backoff
+/// AuthRequired, LoginRequired ◀── Failed ◀──── Backoff
 /// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
@@ -43,6 +43,11 @@ pub enum ServerState {
     /// It requires authorization.
     AuthRequired {
         /// The response that says so.
+        failure: Arc<Failure>,
+    },
+    /// It is protected, and the user is not logged in.
+    LoginRequired {
+        /// That the user is not.
         failure: Arc<Failure>,
     },
     /// Authorization is being obtained.
@@ -89,6 +94,9 @@ impl ServerState {
             (_, UpstreamState::Backoff { until, failure }) => {
                 Self::Backoff { until: *until, failure: failure.clone() }
             }
+            (_, UpstreamState::Failed { failure }) if failure.is_login_required() => {
+                Self::LoginRequired { failure: failure.clone() }
+            }
             (_, UpstreamState::Failed { failure }) if failure.is_unauthorized() => {
                 Self::AuthRequired { failure: failure.clone() }
             }
@@ -106,6 +114,7 @@ impl ServerState {
             Self::Running => "ready",
             Self::Degraded { .. } => "degraded",
             Self::AuthRequired { .. } => "auth required",
+            Self::LoginRequired { .. } => "login required",
             Self::Authenticating => "authenticating",
             Self::Backoff { .. } => "restarting",
             Self::Stopping => "stopping",
@@ -124,6 +133,7 @@ impl ServerState {
             Self::Running => "is ready",
             Self::Degraded { .. } => "is degraded",
             Self::AuthRequired { .. } => "requires a login",
+            Self::LoginRequired { .. } => "requires a login",
             Self::Authenticating => "is authenticating",
             Self::Backoff { .. } | Self::Failed { .. } => "has failed",
             Self::Stopping => "is stopping",
@@ -145,9 +155,10 @@ impl ServerState {
     /// What went wrong, if something did; for a server that is tried again, what went wrong last.
     pub fn failure(&self) -> Option<&Arc<Failure>> {
         match self {
-            Self::AuthRequired { failure } | Self::Backoff { failure, .. } | Self::Failed { failure } => {
-                Some(failure)
-            }
+            Self::AuthRequired { failure }
+            | Self::LoginRequired { failure }
+            | Self::Backoff { failure, .. }
+            | Self::Failed { failure } => Some(failure),
             Self::Starting { failure, .. } => failure.as_ref(),
             _ => None,
         }

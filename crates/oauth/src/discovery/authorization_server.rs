@@ -28,6 +28,10 @@ pub struct AuthorizationServer {
     pub authorization_response_iss_parameter_supported: bool,
     #[serde(default)]
     pub dpop_signing_alg_values_supported: Vec<String>,
+    pub revocation_endpoint: Option<String>,
+    /// Whether there is no metadata, and all of this is what 2025-03-26 assumes then.
+    #[serde(skip)]
+    pub is_assumed: bool,
 }
 
 impl AuthorizationServer {
@@ -94,6 +98,8 @@ pub(super) async fn find_at_origin(
         client_id_metadata_document_supported: false,
         authorization_response_iss_parameter_supported: false,
         dpop_signing_alg_values_supported: Vec::new(),
+        revocation_endpoint: None,
+        is_assumed: true,
         issuer,
     })
 }

@@ -1,31 +1,25 @@
 //! Entries as files of a directory that only its owner can read.
 
 use std::{
-    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    fs::{self, File, OpenOptions},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
-use tokio::time::{Instant, sleep};
-
-use super::{CredentialKind, CredentialName, CredentialStoreError, Storage, StorageLock};
+use super::{
+    CredentialKind, CredentialName, CredentialStoreError, LockDirectory, Storage, StorageLock, StoreStamp,
+};
 use crate::{credential::Credential, http_client::BoxFuture};
 
 /// The largest entry that is read.
 const MAX_ENTRY: u64 = 1024 * 1024;
-/// How long a lock is waited for. A renewal takes seconds; its requests have limits.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(90);
-/// How often a lock is tried: the system call that waits would block a thread.
-const LOCK_INTERVAL: Duration = Duration::from_millis(15);
-/// What a killed process left behind is removed after this time.
-const LEFTOVER_AGE: Duration = Duration::from_secs(3600);
 
 /// A directory with a file per entry.
 #[derive(Debug, Clone)]
 pub struct FileStorage {
     directory: PathBuf,
+    locks: LockDirectory,
 }
 
 impl FileStorage {
@@ -34,23 +28,8 @@ impl FileStorage {
     /// # Errors
     /// If it cannot be created or belongs to another user.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, CredentialStoreError> {
-        let storage = Self { directory: directory.into() };
-        storage.prepare().map_err(|source| failed(&storage.directory, source))?;
-        Ok(storage)
-    }
-
-    fn prepare(&self) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
-        fs::set_permissions(&self.directory, fs::Permissions::from_mode(0o700))?;
-        for entry in fs::read_dir(&self.directory)? {
-            let entry = entry?;
-            let is_leftover = entry.file_name().to_string_lossy().ends_with(".tmp")
-                && entry.metadata()?.modified()?.elapsed().is_ok_and(|age| age > LEFTOVER_AGE);
-            if is_leftover {
-                fs::remove_file(entry.path())?;
-            }
-        }
-        Ok(())
+        let directory = directory.into();
+        Ok(Self { locks: LockDirectory::open(&directory)?, directory })
     }
 
     fn path(&self, name: &str, extension: &str) -> PathBuf {
@@ -78,7 +57,9 @@ impl Storage for FileStorage {
             let path = self.path(name.as_str(), "json");
             let temporary = self.path(&format!("{}.{}", name.as_str(), unique.expose()), "tmp");
             let text = text.clone();
-            blocking(move || replace(&path, &temporary, &text).map_err(|source| failed(&path, source))).await
+            blocking(move || replace(&path, &temporary, &text).map_err(|source| failed(&path, source)))
+                .await?;
+            self.locks.changed()
         })
     }
 
@@ -87,7 +68,7 @@ impl Storage for FileStorage {
         Box::pin(async move {
             match fs::remove_file(&path) {
                 Err(source) if source.kind() != io::ErrorKind::NotFound => Err(failed(&path, source)),
-                _ => Ok(()),
+                _ => self.locks.changed(),
             }
         })
     }
@@ -101,23 +82,11 @@ impl Storage for FileStorage {
         &'a self,
         name: &'a CredentialName,
     ) -> BoxFuture<'a, Result<StorageLock, CredentialStoreError>> {
-        let path = self.path(name.as_str(), "lock");
-        Box::pin(async move {
-            let begin = Instant::now();
-            // The file stays: a lock on a file that was removed would lock nothing.
-            let file = private().write(true).create(true).truncate(false).open(&path);
-            let file = file.map_err(|source| failed(&path, source))?;
-            loop {
-                match file.try_lock() {
-                    Ok(()) => return Ok(StorageLock::new(file)),
-                    Err(TryLockError::Error(source)) => return Err(failed(&path, source)),
-                    Err(TryLockError::WouldBlock) if begin.elapsed() > LOCK_TIMEOUT => {
-                        return Err(CredentialStoreError::Locked { path, seconds: LOCK_TIMEOUT.as_secs() });
-                    }
-                    Err(TryLockError::WouldBlock) => sleep(LOCK_INTERVAL).await,
-                }
-            }
-        })
+        self.locks.lock(name)
+    }
+
+    fn stamp(&self) -> Option<StoreStamp> {
+        self.locks.stamp()
     }
 }
 
@@ -131,7 +100,7 @@ async fn blocking<T: Send + 'static>(
     }
 }
 
-fn private() -> OpenOptions {
+pub(super) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
@@ -177,6 +146,6 @@ fn list(directory: &Path, kind: CredentialKind) -> io::Result<Vec<Credential>> {
     Ok(found)
 }
 
-fn failed(path: &Path, source: io::Error) -> CredentialStoreError {
+pub(super) fn failed(path: &Path, source: io::Error) -> CredentialStoreError {
     CredentialStoreError::File { path: path.to_owned(), source }
 }

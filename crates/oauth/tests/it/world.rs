@@ -203,6 +203,8 @@ impl Client {
             fetch: fetch.clone(),
             store: store.clone(),
             tasks,
+            is_login_expected: true,
+            stop: Default::default(),
             login_timeout: Duration::from_secs(30),
         };
         let user = User { fetch: fetch.clone(), pastes: false };

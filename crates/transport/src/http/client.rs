@@ -20,6 +20,7 @@
 //! - Responses may be compressed; limits count what comes out.
 
 mod addresses;
+mod authorize;
 mod connector;
 pub(crate) mod decompress;
 pub(crate) mod error;
@@ -38,6 +39,9 @@ use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 pub use addresses::{AddressPolicy, PrivateAddress};
+pub use authorize::{
+    AfterRefusal, AuthorizationFailure, AuthorizerFuture, RefusedRequest, RequestAuthorizer,
+};
 pub use connector::{ConnectOptions, HttpTimeouts, Proxies};
 pub use error::HttpError;
 pub use headers::HeaderRules;

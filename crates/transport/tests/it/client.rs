@@ -1,5 +1,6 @@
 //! A server at a URL: both kinds of revisions, and servers that break the rules.
 
+mod authorization; // refusals, retries and logins, on every transport
 mod compression; // gzip and br, events and bombs
 mod connections; // kept, shared by HTTP/2, given up when nothing is received
 mod failures; // statuses, redirects, unreachable servers
@@ -90,6 +91,7 @@ pub(crate) fn target(url: &str) -> Target {
         max_message: 1 << 24,
         max_running: 512,
         route: ConnectOptions::default(),
+        authorizer: None,
     }
 }
 

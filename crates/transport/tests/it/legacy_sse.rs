@@ -24,6 +24,7 @@ fn target(url: &str) -> Target {
         max_message: 1 << 24,
         max_running: 512,
         route: Default::default(),
+        authorizer: None,
     }
 }
 

@@ -24,7 +24,14 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn target(url: &str) -> Target {
     let (headers, url) = (Default::default(), url.parse().unwrap());
-    Target { url, headers, max_message: MAX_MESSAGE, max_running: 512, route: Default::default() }
+    Target {
+        url,
+        headers,
+        max_message: MAX_MESSAGE,
+        max_running: 512,
+        route: Default::default(),
+        authorizer: None,
+    }
 }
 
 pub(crate) fn request(id: u64) -> Value {

@@ -45,8 +45,12 @@ impl UpstreamConnection<'_> {
     fn on_lost(&mut self, id: Option<&RequestId>, why: HttpError) {
         self.context.outputs.log.push(LogSource::Event, &why.to_string());
         if let Some(id) = id.and_then(RequestId::as_number) {
-            let error = CallError::NoAnswer { server: self.context.settings.name.clone(), why };
+            let error = CallError::NoAnswer { server: self.context.settings.name.clone(), why: why.clone() };
             self.context.calls.complete(id, Err(error));
+        }
+        if why.is_login_required() && self.revision.is_some() {
+            // No other request will do better.
+            self.lost = Some(Failure::Remote { why });
         }
     }
 

@@ -49,6 +49,14 @@ impl Supervisor {
             _ => UpstreamState::Failed { failure: failure.clone() },
         });
         self.is_checking = matches!(outlook, DownState::CheckAgain { .. });
+        let authorizer = self.endpoint.authorizer().filter(|_| failure.is_unauthorized()).cloned();
+        let logged_in = async move {
+            match &authorizer {
+                Some(authorizer) => authorizer.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::pin!(logged_in);
         let down = CallError::Down { server: self.settings.name.clone(), failure };
         if !matches!(outlook, DownState::Retry(_) | DownState::Restart(_)) {
             self.calls.fail_waiting(&down);
@@ -78,6 +86,11 @@ impl Supervisor {
                     SupervisorCommand::Refresh(_) => {} // there is no connection, and a new one lists everything
                 },
                 () = sleep_until(wake), if until.is_some() => return NextStep::Start,
+                () = &mut logged_in => {
+                    self.policy.reset();
+                    self.failure = None;
+                    return NextStep::Start;
+                }
                 queued = self.inputs.queue.recv() => match queued {
                     Some(queued) if !outlook.is_worth_waiting() => queued.fail(down.clone()),
                     Some(queued) => {

@@ -27,7 +27,14 @@ pub(crate) fn at(url: &str) -> Endpoint {
 
 pub(crate) fn target(url: &str) -> Box<Target> {
     let (url, headers) = (url.parse().unwrap(), Default::default());
-    Box::new(Target { url, headers, max_message: 1 << 24, max_running: 512, route: Default::default() })
+    Box::new(Target {
+        url,
+        headers,
+        max_message: 1 << 24,
+        max_running: 512,
+        route: Default::default(),
+        authorizer: None,
+    })
 }
 
 /// What a test server speaks.

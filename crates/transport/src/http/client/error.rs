@@ -21,6 +21,21 @@ pub enum HttpError {
     /// The server refused.
     #[error("{url} returned {status}{body}")]
     Status { url: Arc<str>, status: StatusCode, body: String },
+    /// The user has to log in first.
+    #[error("{url} requires a login{}", if *is_step_up { " with more permissions" } else { "" })]
+    LoginRequired {
+        url: Arc<str>,
+        /// Whether only this request does.
+        is_step_up: bool,
+    },
+    /// We have no authorization, and a login does not help.
+    #[error("no authorization for {url}: {reason}")]
+    Unauthorized {
+        url: Arc<str>,
+        reason: String,
+        /// Whether the same may succeed later.
+        is_transient: bool,
+    },
     /// The server sends us elsewhere.
     #[error("{url} returned {status} and redirects to {to}, {why}")]
     Redirected { url: Arc<str>, status: StatusCode, to: String, why: &'static str },
@@ -55,7 +70,16 @@ impl HttpError {
 
     /// Whether the server wants to know first who we are.
     pub fn is_unauthorized(&self) -> bool {
-        matches!(self.status(), Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN))
+        match self {
+            Self::LoginRequired { .. } => true,
+            Self::Unauthorized { is_transient, .. } => !is_transient,
+            _ => matches!(self.status(), Some(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)),
+        }
+    }
+
+    /// Whether nothing helps before the user has logged in; a request that needs more scopes than others says nothing about those.
+    pub fn is_login_required(&self) -> bool {
+        matches!(self, Self::LoginRequired { is_step_up: false, .. })
     }
 
     /// Whether the server says that the request came from itself.

@@ -16,7 +16,7 @@ use tokio_util::task::TaskTracker;
 use crate::http::{
     ReadBodyError,
     client::{
-        ConnectOptions, HttpError, Target,
+        AfterRefusal, ConnectOptions, HttpError, RefusedRequest, RequestAuthorizer, Target,
         connector::Connector,
         decompress::{DecompressedBody, UNDERSTOOD},
         error::{is_unknown_host, reason},
@@ -93,13 +93,45 @@ impl OriginClient {
         }
     }
 
-    /// Sends a request, and sends it on where the server says so, but never to another origin.
+    /// Sends a request, and sends it on where the server says so, but never to another origin. Where the server wants
+    /// authorization, it is sent again with that.
     pub(crate) async fn send(
         &self,
         method: Method,
-        mut headers: HeaderMap,
+        headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<DecompressedBody>, HttpError> {
+        let Some(authorizer) = self.shared.target.authorizer.as_deref() else {
+            return self.send_with(None, &method, headers, body).await.map(|(response, _)| response);
+        };
+        let mut retries = 0;
+        loop {
+            let active = authorizer.is_active().then_some(authorizer);
+            let (response, sent) = self.send_with(active, &method, headers.clone(), body.clone()).await?;
+            let (url, status, received) = (over_http(&self.url()), response.status(), response.headers());
+            if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+                if active.is_some() {
+                    authorizer.accepted(&url, received);
+                }
+                return Ok(response);
+            }
+            let refusal = RefusedRequest { status, url: &url, sent: &sent, received, retries };
+            match authorizer.refused(refusal).await {
+                Ok(AfterRefusal::Retry) => retries += 1,
+                Ok(AfterRefusal::GiveUp) => return Ok(response),
+                Err(failure) => return Err(failure.at(self.shown())),
+            }
+        }
+    }
+
+    /// Sends a request and returns the headers that authorized it, too.
+    async fn send_with(
+        &self,
+        authorizer: Option<&dyn RequestAuthorizer>,
+        method: &Method,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<(Response<DecompressedBody>, HeaderMap), HttpError> {
         headers.entry(USER_AGENT).or_insert(HeaderValue::from_static(OURSELVES));
         headers.insert(ACCEPT_ENCODING, UNDERSTOOD);
         for (name, value) in &self.shared.target.headers {
@@ -112,8 +144,18 @@ impl OriginClient {
             *request.uri_mut() = over_http(&url);
             request.headers_mut().clone_from(&headers);
             self.greet_proxy(&over_http(&url), request.headers_mut());
+            let authorization = match authorizer {
+                Some(authorizer) => {
+                    let authorization = authorizer.headers(method, request.uri()).await;
+                    authorization.map_err(|failure| failure.at(shown(&url)))?
+                }
+                None => HeaderMap::new(),
+            };
+            request.headers_mut().extend(authorization.clone());
             let response = self.exchange(&url, request).await?;
-            let Some(next) = redirection(&over_http(&url), &response)? else { return Ok(response) };
+            let Some(next) = redirection(&over_http(&url), &response)? else {
+                return Ok((response, authorization));
+            };
             *self.url.lock() = next;
         }
         let (url, status) = (self.shown(), StatusCode::TEMPORARY_REDIRECT);

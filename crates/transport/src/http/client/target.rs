@@ -7,7 +7,7 @@ use http::{
     uri::{PathAndQuery, Scheme},
 };
 
-use super::ConnectOptions;
+use super::{ConnectOptions, RequestAuthorizer};
 
 /// A server at a URL.
 #[derive(Debug, Clone)]
@@ -22,6 +22,8 @@ pub struct Target {
     pub max_running: usize,
     /// How connections to it come about.
     pub route: ConnectOptions,
+    /// Authorizes requests, where `headers` do not.
+    pub authorizer: Option<Arc<dyn RequestAuthorizer>>,
 }
 
 /// A URL as people may see it: no credentials, no query.
