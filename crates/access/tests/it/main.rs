@@ -1,0 +1,7 @@
+//! Tokens, against issuers on real sockets.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod introspection; // issuers that are asked about tokens
+mod keys; // rotation, unknown keys, outages
+mod tokens; // which tokens are accepted
+mod world; // an issuer, and the hub's view of it
