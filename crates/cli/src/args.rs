@@ -3,6 +3,7 @@
 mod builtin;
 mod code;
 pub(crate) mod help;
+mod login;
 pub(crate) mod pairs;
 mod secrets;
 mod servers;
@@ -18,6 +19,7 @@ use toolbay_host::Naming;
 use crate::app::{error::CliError, shared_hub::HubSpec};
 pub(crate) use builtin::{BraveSearchArgs, BuiltinArgs, BuiltinServer, FileArgs, ServingArgs, ShellArgs};
 pub(crate) use code::{CodebaseArgs, IndexArgs, SearchArgs};
+pub(crate) use login::{AuthSubcommand, LoginArgs, LogoutArgs};
 pub(crate) use secrets::{SecretSubcommand, SetSecretArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
@@ -143,6 +145,13 @@ pub(crate) enum Command {
     /// Set, list and remove secrets
     #[command(subcommand)]
     Secret(SecretSubcommand),
+    /// Log in at a protected server
+    Login(LoginArgs),
+    /// Log out of a server: remove its tokens, and revoke them
+    Logout(LogoutArgs),
+    /// Show logins at protected servers
+    #[command(subcommand)]
+    Auth(AuthSubcommand),
     /// List tools, or show one with its parameters and an example
     Tools(ListArgs),
     /// Call a tool

@@ -19,6 +19,7 @@ mod index;
 mod inspect;
 mod list;
 mod listing;
+mod login;
 mod logs;
 mod prompts;
 mod resources;
@@ -59,6 +60,9 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Export(args)) => export::run(context, args),
         Some(Command::Config(command)) => config::run(context, command),
         Some(Command::Secret(command)) => secret::run(context, command).await,
+        Some(Command::Login(args)) => login::login(context, args).await,
+        Some(Command::Logout(args)) => login::logout(context, args).await,
+        Some(Command::Auth(command)) => login::auth(context, command).await,
         Some(Command::Tools(args)) => tools::run(context, args).await,
         Some(Command::Call(args)) => call::run(context, args).await,
         Some(Command::Resources(args)) => resources::run(context, args).await,

@@ -33,6 +33,7 @@ use crate::{
     events::EventLog,
     router::wait_for_server::is_starting,
     servers::{
+        auth::Authorizers,
         instances::{Lease, roots::RootInstances},
         registry::{RegisteredServer, ServerRegistry},
     },
@@ -61,6 +62,8 @@ pub struct HostOptions {
     pub cache: Option<PathBuf>,
     /// Overrides how configured servers are reached.
     pub connector: Option<Connector>,
+    /// Brings the authorization of servers at a URL.
+    pub authorizers: Option<Authorizers>,
     /// This hub and those that it was started through. Servers get this chain, and one that leads back to any of them is
     /// refused.
     pub chain: Option<HubChain>,
@@ -118,6 +121,7 @@ impl Default for HostOptions {
             shim: Shim::none(),
             cache: None,
             connector: None,
+            authorizers: None,
             chain: None,
             client: None,
         }
@@ -150,6 +154,7 @@ pub(crate) struct HostInner {
     pub(crate) path: Option<PendingPath>,
     pub(crate) shim: Shim,
     pub(crate) connector: Option<Connector>,
+    pub(crate) authorizers: Option<Authorizers>,
     pub(crate) chain: Option<HubChain>,
     pub(crate) client: Option<Arc<ClientIdentity>>,
     /// Captures messages of clients and servers.
@@ -209,6 +214,7 @@ impl Host {
             path: options.path.clone(),
             shim: options.shim.clone(),
             connector: options.connector.clone(),
+            authorizers: options.authorizers.clone(),
             chain: options.chain.clone(),
             client: options.client.clone(),
             capture: Capture::new(),

@@ -31,8 +31,8 @@ pub use events::{ConfigProblem, HostChange, HostChanges, HostEvent, HostEventKin
 pub use host::{Connector, Host, HostOptions, InProcess};
 pub use reconcile::{ApplyReport, ServerError, ServerStatus};
 pub use router::{HostRequest, Resume, Routed, Unavailable};
-pub use servers::auth::AuthenticationError;
-pub use servers::launch::{refusing, server_endpoint, server_settings};
+pub use servers::auth::{AuthenticationError, Authorizers};
+pub use servers::launch::{connect_options, refusing, server_endpoint, server_settings};
 pub use servers::state::ServerState;
 pub use subscriptions::ResourceWatch;
 pub use toolbay_config::{Problem, ServerConfig, ServerOptions};

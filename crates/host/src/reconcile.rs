@@ -363,7 +363,7 @@ impl HostInner {
         let connected = self.connector.as_ref().and_then(|connector| connector.connect(&config));
         let endpoint = connected
             .unwrap_or_else(|| server_endpoint(&config, &self.base_env, &self.shim, self.chain.as_ref()));
-        let endpoint = self.with_credentials(&config.name, endpoint);
+        let endpoint = self.with_credentials(&config, endpoint);
         let tuning = Arc::new(config.tuning.clone());
         let in_root = self.connector.as_ref().and_then(Connector::in_root);
         let bound = in_root.map(|in_root| (in_root, config.clone()));

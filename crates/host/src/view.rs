@@ -94,6 +94,8 @@ impl Host {
             path: base.path.clone(),
             shim: base.shim.clone(),
             connector,
+            // Logins of the hub's user are not those of a caller; `connector` brings theirs.
+            authorizers: None,
             chain: base.chain.clone(),
             client: base.client.clone(),
             capture: base.capture.clone(),

@@ -210,6 +210,22 @@ impl Authorizer {
         }
     }
 
+    /// Takes note of a refusal without reacting to it, so that a login requests what it asks for.
+    pub fn note_challenge(&self, received: &HeaderMap) {
+        self.0.state.lock().challenge = Challenge::of(received);
+    }
+
+    /// Adds scopes to what the next login requests.
+    pub fn want(&self, scopes: &Scopes) {
+        let mut state = self.0.state.lock();
+        state.scopes_before = state.scopes_before.union(scopes);
+    }
+
+    /// What it was made with.
+    pub fn config(&self) -> &AuthorizerConfig {
+        &self.0.config
+    }
+
     /// Logs the user in, with the scopes that the last refusal asked for.
     ///
     /// # Errors

@@ -76,6 +76,9 @@ pub enum OAuthError {
     /// An assertion cannot be had.
     #[error("cannot get the assertion: {0}")]
     Assertion(String),
+    /// There is nothing to log in for.
+    #[error("the server answers without a login, and says nothing about one")]
+    NotProtected,
     /// The user has to log in.
     #[error("login required")]
     LoginRequired,

@@ -20,6 +20,14 @@ pub struct SecretName(String);
 pub struct InvalidName;
 
 impl SecretName {
+    /// What the names of secrets begin with that Toolbay keeps for itself, such as tokens of logins.
+    pub const RESERVED: &'static str = "oauth/";
+
+    /// Whether Toolbay keeps it for itself. Such a secret is not listed, and no configuration can name it.
+    pub fn is_reserved(&self) -> bool {
+        self.0.starts_with(Self::RESERVED)
+    }
+
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -42,8 +42,8 @@ impl SecretResolver {
         let unavailable = |error| SecretsError::Unavailable { name: name.clone(), source: Box::new(error) };
         let store = open_store(&self.store).await.map_err(unavailable)?;
         match store.get(name).await {
-            Ok(Some(secret)) => Ok(secret),
-            Ok(None) => Err(SecretsError::NotSet { name: name.clone(), store: store.kind() }),
+            Ok(Some(secret)) if !name.is_reserved() => Ok(secret),
+            Ok(_) => Err(SecretsError::NotSet { name: name.clone(), store: store.kind() }),
             Err(error @ SecretsError::Unusable { .. }) => Err(error),
             Err(error) => Err(unavailable(error)),
         }

@@ -30,6 +30,7 @@
 
 mod command;
 pub mod daemon;
+mod detached;
 mod error;
 mod exit;
 mod log_ring;
@@ -47,6 +48,7 @@ mod tree;
 mod watcher;
 
 pub use command::{Launch, StderrPolicy, StopGrace, find_command};
+pub use detached::start_detached;
 pub use error::{CommandNotFound, SpawnError};
 pub use exit::{Exit, ExitCause};
 pub use log_ring::{LineFilter, LogLine, LogRing, LogSource};

@@ -15,6 +15,7 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_protocol::{Notification, ServerName, printable, redact};
 use toolbay_supervise::LogRing;
+use toolbay_transport::http::client::RequestAuthorizer;
 
 use crate::{
     ByteBudget, Call, CallError, CatalogKind, Endpoint, InFlight, ResourceSubscription, ServerSettings,
@@ -48,6 +49,8 @@ struct HandleInner {
     timeouts: Timeouts,
     /// What long calls to it hold, and those to all servers.
     budgets: (ByteBudget, ByteBudget),
+    /// Authorizes its requests, if it is at a URL.
+    authorizer: Option<Arc<dyn RequestAuthorizer>>,
     /// Ends the server when the last handle is gone.
     stop: tokio_util::sync::DropGuard,
 }
@@ -86,6 +89,7 @@ pub fn start(
     let name = settings.name.clone();
     let (max_waiting, timeouts) = (settings.max_waiting, settings.timeouts);
     let budgets = (ByteBudget::new(settings.max_bytes), settings.budget.clone());
+    let authorizer = endpoint.authorizer().cloned();
     let (supervisor, status) = Supervisor::new(settings, endpoint, inputs, outputs.clone(), tasks.clone());
     tasks.spawn(supervisor.run());
     let stop = stop.drop_guard();
@@ -100,12 +104,25 @@ pub fn start(
         max_waiting,
         timeouts,
         budgets,
+        authorizer,
         stop,
     };
     ServerHandle { shared: Arc::new(shared) }
 }
 
 impl ServerHandle {
+    /// Begins a login at the server, unless one is in progress, and returns the URL that the user has to open; nothing if the
+    /// server has no logins.
+    ///
+    /// # Errors
+    /// If there is no such page. The text says why.
+    pub async fn login_page(&self) -> Option<Result<String, String>> {
+        match &self.shared.authorizer {
+            Some(authorizer) => Some(authorizer.login_page().await),
+            None => None,
+        }
+    }
+
     /// Calls the server. Never waits: the call is queued, or its outcome says why not.
     pub fn call(&self, call: Call) -> InFlight {
         let shared = &self.shared;

@@ -130,6 +130,11 @@ impl Env {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/tasks.key"))
     }
 
+    /// The directory for locks of logins.
+    pub(crate) fn logins(&self) -> Option<PathBuf> {
+        self.state_dir.as_ref().map(|folder| folder.join("toolbay/logins"))
+    }
+
     /// The file with the approvals.
     pub(crate) fn approvals(&self) -> Option<PathBuf> {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/approvals.json"))

@@ -5,6 +5,7 @@ use std::{io, net::SocketAddr, path::PathBuf};
 use strsim::osa_distance;
 use toolbay_config::{ApprovalError, ConfigError, EditError};
 use toolbay_control::ControlError;
+use toolbay_oauth::OAuthError;
 use toolbay_secrets::SecretsError;
 use toolbay_transport::http::TlsError;
 
@@ -22,6 +23,14 @@ pub(crate) enum CliError {
     Control(#[from] ControlError),
     #[error(transparent)]
     Secrets(#[from] SecretsError),
+    /// A login or logout failed.
+    #[error("cannot {action} at server `{server}`")]
+    Login {
+        action: &'static str,
+        server: String,
+        #[source]
+        source: OAuthError,
+    },
     /// The arguments are invalid.
     #[error("{message}")]
     Usage { message: String, hint: Option<String> },

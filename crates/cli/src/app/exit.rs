@@ -16,6 +16,7 @@ use crate::{
 
 const FAILURE: u8 = 1;
 const USAGE: u8 = 2;
+const AUTHORIZATION: u8 = 3;
 const UNREACHABLE: u8 = 4;
 const TOOL: u8 = 5;
 const DENIED: u8 = 6;
@@ -51,6 +52,7 @@ fn code(error: &CliError) -> u8 {
         | CliError::Absent { .. }
         | CliError::Share(_)
         | CliError::SetAside { .. } => UNREACHABLE,
+        CliError::Login { .. } => AUTHORIZATION,
         CliError::Tool { .. } => TOOL,
         CliError::NeedsApproval { .. } => DENIED,
         CliError::Interrupted => INTERRUPTED,

@@ -23,6 +23,7 @@ use crate::{
         default_servers::{NO_FOLDER, usual_folder},
         env::send_login_path,
         error::CliError,
+        logins::Logins,
         reload::complaints,
     },
     args::Command,
@@ -235,6 +236,7 @@ impl HubPlan {
             shim: Shim::current_exe(),
             cache: context.env.catalogs(),
             connector: Some(built_in.connector(defaults)),
+            authorizers: Logins::open(context).map(Logins::authorizers),
             chain: Some(self.chain.clone()),
             client: None,
         };

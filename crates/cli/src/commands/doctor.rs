@@ -25,6 +25,7 @@ use crate::{
         context::Context,
         env::environment,
         error::{CliError, similar},
+        logins::Logins,
     },
     args::DoctorArgs,
     configured::files::Configuration,
@@ -67,6 +68,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
         base_env: variables,
         shim: Shim::current_exe(),
         connector: Some(BuiltInServers::new(context, OpenTrees::unstored(context), None).connector(None)),
+        authorizers: Logins::open(context).map(Logins::authorizers),
         ..HostOptions::default()
     };
     let (options, limit) = (&options, Duration::from_secs(args.timeout));

@@ -34,6 +34,7 @@ async fn set(context: &Context, args: &SetSecretArgs) -> Result<(), CliError> {
             hint: Some(format!("run `toolbay secret set {}` and enter it, or pass it on stdin", args.name)),
         });
     }
+    refuse_reserved(&args.name)?;
     let config = StoreConfig { kind: args.store.map(StoreKind::from), ..config(context)? };
     // Before the value is asked for: it would be typed in vain.
     let store = open(context, config).await?;
@@ -53,7 +54,8 @@ async fn list(context: &Context) -> Result<(), CliError> {
     let path = config.path.clone();
     let store = open(context, config).await?;
     let names = store.names().await?;
-    let names: Vec<&str> = names.iter().map(SecretName::as_str).collect();
+    let names = names.iter().filter(|name| !name.is_reserved());
+    let names: Vec<&str> = names.map(SecretName::as_str).collect();
     if context.out.json {
         let file = (store.kind() != StoreKind::Keyring).then_some(path);
         let list = json!({ "store": store.kind().id(), "file": file, "secrets": names });
@@ -67,6 +69,7 @@ async fn list(context: &Context) -> Result<(), CliError> {
 }
 
 async fn remove(context: &Context, name: &SecretName) -> Result<(), CliError> {
+    refuse_reserved(name)?;
     let store = open(context, config(context)?).await?;
     if !store.remove(name).await? {
         return Err(SecretsError::NotSet { name: name.clone(), store: store.kind() }.into());
@@ -91,6 +94,17 @@ async fn change_store(context: &Context, target: StoreKind) -> Result<(), CliErr
     let count = move_secrets(&config, target).await?;
     context.out.note(&format!("moved {} to the {}", counted(count), place(target, &config.path)));
     Ok(())
+}
+
+/// Tokens of logins are kept in the same store, and have commands of their own.
+fn refuse_reserved(name: &SecretName) -> Result<(), CliError> {
+    match name.is_reserved() {
+        true => Err(CliError::Usage {
+            message: format!("names that begin with `{}` belong to logins", SecretName::RESERVED),
+            hint: Some("see `toolbay auth list`".to_owned()),
+        }),
+        false => Ok(()),
+    }
 }
 
 fn config(context: &Context) -> Result<StoreConfig, CliError> {

@@ -1,13 +1,15 @@
 //! Authorization of servers at a URL.
 //!
-//! How a credential is obtained is not known here: the caller brings a future that ends with the value of `Authorization`,
-//! from a login in a browser or a vault. While it runs the server is `Authenticating`; then it is connected again.
+//! How a credential is obtained is not known here. [`Authorizers`] bring one per server that obtains, renews and replaces tokens by
+//! itself. Or the caller brings a future that ends with the value of `Authorization`, from a login in a browser or a vault. While it runs the server is `Authenticating`; then it is connected again.
 //! The value is kept as long as the host, over changes of the configuration too, and never shown.
 
-use std::{future::Future, sync::Arc};
+use std::{fmt, future::Future, sync::Arc};
 
 use http::{HeaderValue, header::AUTHORIZATION};
+use toolbay_config::ServerConfig;
 use toolbay_protocol::ServerName;
+use toolbay_transport::http::client::RequestAuthorizer;
 use toolbay_upstream::Endpoint;
 
 use crate::{
@@ -93,17 +95,42 @@ impl Host {
 }
 
 impl HostInner {
-    /// The endpoint of a server, with its credential.
-    pub(crate) fn with_credentials(&self, name: &ServerName, mut endpoint: Endpoint) -> Endpoint {
+    /// The endpoint of a server, with its credential, or else with what obtains one.
+    pub(crate) fn with_credentials(&self, config: &ServerConfig, mut endpoint: Endpoint) -> Endpoint {
         if let Endpoint::Auto(target)
         | Endpoint::Http(target)
         | Endpoint::Sse(target)
         | Endpoint::WebSocket(target) = &mut endpoint
-            && let Some(value) = self.credentials.lock().get(name)
         {
-            target.headers.insert(AUTHORIZATION, value.clone());
+            if let Some(value) = self.credentials.lock().get(&config.name) {
+                target.headers.insert(AUTHORIZATION, value.clone());
+            }
+            if !target.headers.contains_key(AUTHORIZATION) && target.authorizer.is_none() {
+                target.authorizer = self.authorizers.as_ref().and_then(|authorizers| (authorizers.0)(config));
+            }
         }
         endpoint
+    }
+}
+
+/// Brings what authorizes requests to configured servers at a URL, for those without an `Authorization` header of their own.
+#[derive(Clone)]
+pub struct Authorizers(Arc<AuthorizerOf>);
+
+type AuthorizerOf = dyn Fn(&ServerConfig) -> Option<Arc<dyn RequestAuthorizer>> + Send + Sync;
+
+impl Authorizers {
+    /// Calls a function for each server; those for which it returns none are not authorized.
+    pub fn new(
+        authorizer: impl Fn(&ServerConfig) -> Option<Arc<dyn RequestAuthorizer>> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(authorizer))
+    }
+}
+
+impl fmt::Debug for Authorizers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Authorizers")
     }
 }
 

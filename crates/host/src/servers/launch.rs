@@ -64,7 +64,7 @@ pub fn server_endpoint(
                 headers,
                 max_message,
                 max_running: server_settings(config).max_in_flight.saturating_add(BESIDE_CALLS),
-                route: route(config, remote, base_env),
+                route: connect_options(config, remote, base_env),
                 authorizer: None,
             });
             match remote.transport {
@@ -82,7 +82,12 @@ pub(crate) fn inherits_path(base_env: &BTreeMap<OsString, OsString>, config: &Se
     environment_names(base_env, config).iter().any(|variable| variable.name == "PATH" && !variable.declared)
 }
 
-fn route(config: &ServerConfig, remote: &Remote, base_env: &BTreeMap<OsString, OsString>) -> ConnectOptions {
+/// How connections to a server at a URL come about. `base_env` names proxies.
+pub fn connect_options(
+    config: &ServerConfig,
+    remote: &Remote,
+    base_env: &BTreeMap<OsString, OsString>,
+) -> ConnectOptions {
     let tuning = &config.tuning;
     ConnectOptions {
         ca: remote.ca.clone(),

@@ -1,0 +1,113 @@
+//! Logins at protected servers: where their tokens are, and an authorizer per server.
+
+use std::{collections::BTreeMap, ffi::OsString, sync::Arc, time::Duration};
+
+use http::Uri;
+use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_config::{Remote, ServerConfig, ServerEndpoint};
+use toolbay_host::{Authorizers, connect_options};
+use toolbay_oauth::{
+    AddressRule, Authorizer, AuthorizerConfig, ClientSettings, CredentialStore, Grant, GuardedClient,
+    LoginKey, store::LockDirectory,
+};
+use toolbay_secrets::KeyringPrompts;
+use toolbay_transport::http::client::RequestAuthorizer;
+
+use crate::app::{context::Context, error::CliError, login_store::LoginStorage};
+
+/// How long a login waits that was begun for a client, or by a command without a limit of its own.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// What authorizers of servers share.
+#[derive(Debug, Clone)]
+pub(crate) struct Logins {
+    pub(crate) store: CredentialStore,
+    /// Names proxies.
+    variables: BTreeMap<OsString, OsString>,
+    tasks: TaskTracker,
+    stop: CancellationToken,
+}
+
+impl Logins {
+    /// Opens the store of tokens. There is none without a home or a directory for locks: then there are no logins.
+    pub(crate) fn open(context: &Context) -> Option<Self> {
+        Self::open_with(context, KeyringPrompts::Never)
+            .inspect_err(|error| tracing::warn!("no logins at servers: {error}"))
+            .ok()
+    }
+
+    /// As [`Logins::open`], for a command that is about logins.
+    pub(crate) fn open_with(context: &Context, prompts: KeyringPrompts) -> Result<Self, CliError> {
+        let no_home = || CliError::usage("set HOME, or XDG_CONFIG_HOME and XDG_STATE_HOME");
+        let store = context.env.secret_store(prompts).ok_or_else(no_home)?;
+        let directory = context.env.logins().ok_or_else(no_home)?;
+        let locks = LockDirectory::open(&directory).map_err(|error| CliError::usage(error.to_string()))?;
+        Ok(Self {
+            store: CredentialStore::new(LoginStorage { store, locks }),
+            variables: context.env.variables.clone(),
+            tasks: context.tasks.clone(),
+            stop: context.stop.clone(),
+        })
+    }
+
+    /// The authorizers of all servers of a host.
+    pub(crate) fn authorizers(self) -> Authorizers {
+        Authorizers::new(move |config| {
+            let ServerEndpoint::Url(remote) = &config.endpoint else { return None };
+            let authorizer = self.authorizer(config, remote, LOGIN_TIMEOUT)?;
+            Some(Arc::new(authorizer) as Arc<dyn RequestAuthorizer>)
+        })
+    }
+
+    /// The authorizer of a server; none for one to which tokens would be sent in clear text.
+    pub(crate) fn authorizer(
+        &self,
+        config: &ServerConfig,
+        remote: &Remote,
+        login_timeout: Duration,
+    ) -> Option<Authorizer> {
+        let server = over_http(&remote.url);
+        let rule = AddressRule::for_server(&server);
+        if !server.starts_with("https:") && rule != AddressRule::Loopback {
+            return None;
+        }
+        let route = connect_options(config, remote, &self.variables);
+        Some(Authorizer::new(AuthorizerConfig {
+            key: LoginKey { server, principal: String::new() },
+            settings: ClientSettings { client_name: "Toolbay".to_owned(), ..ClientSettings::default() },
+            grant: Grant::Login,
+            fetch: Arc::new(GuardedClient::new(rule, &route, &self.tasks)),
+            store: self.store.clone(),
+            tasks: self.tasks.clone(),
+            login_timeout,
+            is_login_expected: false,
+            stop: self.stop.clone(),
+        }))
+    }
+}
+
+/// The URL under which a server is known to its authorization server: a WebSocket begins as HTTP.
+pub(crate) fn over_http(url: &Uri) -> String {
+    let text = url.to_string();
+    match text.split_once(':') {
+        Some(("ws", rest)) => format!("http:{rest}"),
+        Some(("wss", rest)) => format!("https:{rest}"),
+        _ => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_web_socket_is_known_by_the_url_of_its_handshake() {
+        for (url, expected) in [
+            ("wss://h/mcp", "https://h/mcp"),
+            ("ws://127.0.0.1:1/mcp?q", "http://127.0.0.1:1/mcp?q"),
+            ("https://h/mcp/", "https://h/mcp/"),
+        ] {
+            assert_eq!(over_http(&url.parse().unwrap()), expected);
+        }
+    }
+}
