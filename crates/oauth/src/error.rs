@@ -65,6 +65,9 @@ pub enum OAuthError {
     /// The login was not finished.
     #[error("the login was not finished within {seconds} s")]
     LoginTimeout { seconds: u64 },
+    /// So many logins wait for their users that no other can begin.
+    #[error("too many logins are waiting for their users; try again later")]
+    TooManyLogins,
     /// The URL could not be shown to the user.
     #[error("cannot open the login page: {0}")]
     UserAgent(String),

@@ -42,7 +42,8 @@ pub use grants::Grant;
 pub use http_client::{AddressRule, BoxFuture, Fetch, GuardedClient};
 pub use identity::{Claims, IdentityProvider, IdentityProviderSettings, PendingIdentity};
 pub use login::{
-    ClientSettings, LoginRequest, PreRegistered, Registration, RegistrationKind, UserAgent, login,
+    ClientSettings, LoginRequest, PreRegistered, RedirectInbox, Registration, RegistrationKind, UserAgent,
+    login,
 };
 pub use logout::{Logout, logout};
 pub use scope::Scopes;

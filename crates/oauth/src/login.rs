@@ -2,15 +2,17 @@
 
 mod authorize;
 mod callback;
+mod redirect_inbox;
 mod registration;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header::LOCATION};
 use tokio::time::timeout;
 
 pub(crate) use authorize::{AuthorizationResponse, PendingLogin, scopes_to_request, with_query};
+pub use redirect_inbox::RedirectInbox;
 pub use registration::{ClientSettings, PreRegistered, Registration, RegistrationKind};
 
 use crate::{
@@ -83,22 +85,57 @@ pub async fn login(
     save(request, discovery.resource, client, tokens).await
 }
 
+/// Where the user comes back to.
+enum Return {
+    /// To a port of this machine.
+    Port(Callback),
+    /// To a URL that the program serves.
+    Inbox(Arc<RedirectInbox>),
+}
+
+impl Return {
+    /// The URIs to register, the preferred one first.
+    fn redirect_uris(&self) -> Vec<String> {
+        match self {
+            Self::Port(callback) => callback.redirect_uris().into(),
+            Self::Inbox(inbox) => vec![inbox.redirect_uri().to_owned()],
+        }
+    }
+
+    async fn wait(&self, pending: &PendingLogin) -> Result<AuthorizationResponse, OAuthError> {
+        match self {
+            Self::Port(callback) => callback.wait(pending).await,
+            Self::Inbox(inbox) => inbox.wait(pending).await,
+        }
+    }
+}
+
 /// Finds a client id and opens the port that belongs to it.
 async fn find_client(
     request: &LoginRequest<'_>,
     discovery: &Discovery,
-) -> Result<(Registration, Callback), OAuthError> {
+) -> Result<(Registration, Return), OAuthError> {
     let LoginRequest { store, settings, key, .. } = *request;
-    let saved = store.registration(&discovery.server.issuer).await?;
-    let saved = saved.filter(|saved| settings.callback_port.is_none_or(|port| saved.port() == Some(port)));
-    if let Some(saved) = saved
-        && settings.pre_registered.is_none()
-        && let Ok(callback) = Callback::bind(saved.port()).await
-    {
-        return Ok((saved, callback));
-    }
-    let callback = Callback::bind(settings.callback_port).await?;
-    let [redirect_uri, _] = callback.redirect_uris();
+    let redirect_uri = settings.redirect_inbox.as_ref().map(|inbox| inbox.redirect_uri());
+    let saved = store.registration(&discovery.server.issuer, redirect_uri).await?;
+    let saved = saved.filter(|_| settings.pre_registered.is_none());
+    let callback = match &settings.redirect_inbox {
+        Some(inbox) => match saved {
+            Some(saved) => return Ok((saved, Return::Inbox(inbox.clone()))),
+            None => Return::Inbox(inbox.clone()),
+        },
+        None => {
+            let is_usable =
+                |saved: &Registration| settings.callback_port.is_none_or(|port| saved.port() == Some(port));
+            if let Some(saved) = saved.filter(is_usable)
+                && let Ok(callback) = Callback::bind(saved.port()).await
+            {
+                return Ok((saved, Return::Port(callback)));
+            }
+            Return::Port(Callback::bind(settings.callback_port).await?)
+        }
+    };
+    let redirect_uri = callback.redirect_uris().swap_remove(0);
     let before = store.login(key).await?.map(|login| login.client);
     let used_at = before.as_ref().filter(|before| {
         settings.pre_registered.as_ref().is_some_and(|client| client.client_id == before.client_id)
@@ -113,7 +150,7 @@ async fn find_client(
 async fn register_client(
     request: &LoginRequest<'_>,
     discovery: &Discovery,
-    callback: &Callback,
+    callback: &Return,
 ) -> Result<Registration, OAuthError> {
     let LoginRequest { fetch, store, settings, .. } = *request;
     let client = register(fetch, settings, &discovery.server, &callback.redirect_uris()).await?;
@@ -127,7 +164,7 @@ async fn authorize_client(
     discovery: &Discovery,
     scopes: &Scopes,
     client: &Registration,
-    callback: &Callback,
+    callback: &Return,
     agent: &dyn UserAgent,
 ) -> Result<Tokens, OAuthError> {
     let (url, pending) = authorize::begin(discovery, client, scopes)?;
@@ -155,7 +192,7 @@ async fn authorize_client(
 async fn follow(
     url: &str,
     pending: &PendingLogin,
-    callback: &Callback,
+    callback: &Return,
     agent: &dyn UserAgent,
 ) -> Result<AuthorizationResponse, OAuthError> {
     let pasted = async {

@@ -266,8 +266,12 @@ impl CredentialStore {
     ///
     /// # Errors
     /// If the storage fails.
-    pub async fn registration(&self, issuer: &str) -> Result<Option<Registration>, CredentialStoreError> {
-        self.read(&registration_name(issuer)).await
+    pub async fn registration(
+        &self,
+        issuer: &str,
+        redirect_uri: Option<&str>,
+    ) -> Result<Option<Registration>, CredentialStoreError> {
+        self.read(&registration_name(issuer, redirect_uri)).await
     }
 
     /// Saves the client that we registered at an issuer.
@@ -275,7 +279,7 @@ impl CredentialStore {
     /// # Errors
     /// If the storage fails.
     pub async fn save_registration(&self, client: &Registration) -> Result<(), CredentialStoreError> {
-        self.write(&registration_name(&client.issuer), client).await
+        self.write(&registration_name(&client.issuer, client.public_redirect_uri()), client).await
     }
 
     /// Forgets a client, unless another one was registered meanwhile.
@@ -283,7 +287,7 @@ impl CredentialStore {
     /// # Errors
     /// If the storage fails.
     pub async fn remove_registration(&self, client: &Registration) -> Result<(), CredentialStoreError> {
-        let name = registration_name(&client.issuer);
+        let name = registration_name(&client.issuer, client.public_redirect_uri());
         match self.read::<Registration>(&name).await? {
             Some(saved) if saved.client_id == client.client_id => self.0.remove(&name).await,
             _ => Ok(()),
@@ -314,6 +318,8 @@ fn login_name(key: &LoginKey) -> CredentialName {
     CredentialName::new(CredentialKind::Login, &[&key.server, &key.principal])
 }
 
-fn registration_name(issuer: &str) -> CredentialName {
-    CredentialName::new(CredentialKind::Registration, &[issuer])
+/// Clients whose users come back to a port of this machine, and those whose users come back elsewhere, are registered apart.
+fn registration_name(issuer: &str, public_redirect_uri: Option<&str>) -> CredentialName {
+    let parts: Vec<&str> = std::iter::once(issuer).chain(public_redirect_uri).collect();
+    CredentialName::new(CredentialKind::Registration, &parts)
 }

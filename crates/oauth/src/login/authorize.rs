@@ -128,6 +128,11 @@ impl AuthorizationResponse {
         }
         response
     }
+
+    /// The login that it says it belongs to.
+    pub(crate) fn state(&self) -> Option<&Credential> {
+        self.state.as_ref()
+    }
 }
 
 impl PendingLogin {

@@ -34,6 +34,12 @@ pub(crate) struct Callback {
     port: u16,
 }
 
+/// Whether a redirect URI is that of a [`Callback`].
+pub(super) fn is_login_port(redirect_uri: &str) -> bool {
+    let hosts = ["http://127.0.0.1:", "http://localhost:"];
+    hosts.iter().any(|host| redirect_uri.starts_with(host)) && redirect_uri.ends_with(PATH)
+}
+
 impl Callback {
     /// Opens a port, any free one unless given.
     pub(crate) async fn bind(port: Option<u16>) -> Result<Self, OAuthError> {

@@ -15,6 +15,7 @@ use crate::{
     discovery::AuthorizationServer,
     error::{OAuthError, RefusedBy},
     http_client::Fetch,
+    login::{RedirectInbox, callback::is_login_port},
     scope::Scopes,
     token::{ClientAuthentication, ClientCredentials, ErrorResponse, SigningKey, refused, unix_time},
 };
@@ -32,6 +33,8 @@ pub struct ClientSettings {
     pub scopes: Option<Scopes>,
     /// The port for the end of a login; any free one unless given.
     pub callback_port: Option<u16>,
+    /// Where users come back to if their browsers are elsewhere; without it, a port of this machine.
+    pub redirect_inbox: Option<Arc<RedirectInbox>>,
 }
 
 /// A client id that was registered by other means.
@@ -86,6 +89,11 @@ impl Registration {
     /// Whether the authorization server accepted it a moment ago.
     pub(crate) fn is_trusted(&self) -> bool {
         self.kind != RegistrationKind::Dynamic || unix_time() < self.confirmed_at.saturating_add(TRUSTED_FOR)
+    }
+
+    /// Its redirect URI, if that is not a port of this machine which we open for a login.
+    pub(crate) fn public_redirect_uri(&self) -> Option<&str> {
+        Some(self.redirect_uri.as_str()).filter(|uri| !is_login_port(uri))
     }
 
     /// The port of its redirect URI.
@@ -173,6 +181,14 @@ pub(crate) async fn register(
     Err(failure.unwrap_or(OAuthError::NoClientId { issuer: server.issuer.clone() }))
 }
 
+/// Only native applications may have redirect URIs of loopback addresses, and only web applications others.
+fn application_type(redirect_uris: &[String]) -> &'static str {
+    match redirect_uris.iter().any(|uri| uri.starts_with("https://")) {
+        true => "web",
+        false => "native",
+    }
+}
+
 fn is_about_redirects(error: &OAuthError) -> bool {
     let OAuthError::Refused { code, description, .. } = error else { return false };
     code == "invalid_redirect_uri" || description.to_ascii_lowercase().contains("redirect")
@@ -193,7 +209,7 @@ async fn register_for(
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": method,
-        "application_type": "native",
+        "application_type": application_type(redirect_uris),
     });
     let mut request = Request::new(Bytes::from(metadata.to_string()));
     *request.method_mut() = Method::POST;

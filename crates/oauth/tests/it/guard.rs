@@ -59,7 +59,7 @@ async fn no_secret_is_shown_and_files_are_private() {
     let login = client.store.login(&client.key).await.unwrap().unwrap();
     let tokens = client.store.tokens(&login).await.unwrap().unwrap();
     let headers = client.authorizer.headers(&Method::POST, &world.url()).await.unwrap();
-    let registration = client.store.registration(&world.issuers[0]).await.unwrap();
+    let registration = client.store.registration(&world.issuers[0], None).await.unwrap();
     // The authorization server repeats what it was sent in its error.
     world.state().tokens.clear();
     world.state().refresh.clear();

@@ -1,5 +1,12 @@
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, header};
 use tempfile::tempdir;
-use toolbay_oauth::{ClientSettings, Grant, PreRegistered, Scopes};
+use toolbay_oauth::{
+    BoxFuture, ClientSettings, Fetch as _, Grant, GuardedClient, OAuthError, PreRegistered, RedirectInbox,
+    Scopes, UserAgent,
+};
 
 use crate::world::{Rules, World};
 
@@ -137,7 +144,7 @@ async fn a_stale_registration_is_renewed_once() {
     let (world, directory) = (World::start(Rules::default()).await, tempdir().unwrap());
     let client = world.client(directory.path());
     assert_eq!(client.call("").await.unwrap(), 200);
-    let mut registration = client.store.registration(&world.issuers[0]).await.unwrap().unwrap();
+    let mut registration = client.store.registration(&world.issuers[0], None).await.unwrap().unwrap();
     let port = registration.redirect_uri.clone();
     registration.confirmed_at = 0; // long ago
     client.store.save_registration(&registration).await.unwrap();
@@ -146,7 +153,7 @@ async fn a_stale_registration_is_renewed_once() {
     assert_eq!(world.client(directory.path()).call("").await.unwrap(), 200);
     assert_eq!(world.requests("/register").len(), 2);
     // One that was used a moment ago is not tried first; the token endpoint refuses it.
-    let registration = client.store.registration(&world.issuers[0]).await.unwrap().unwrap();
+    let registration = client.store.registration(&world.issuers[0], None).await.unwrap().unwrap();
     assert_ne!(registration.client_id, "first-client-1");
     assert_eq!(registration.redirect_uri, port, "the port stays");
 }
@@ -156,7 +163,7 @@ async fn another_port_is_registered_when_the_old_one_is_taken() {
     let (world, directory) = (World::start(Rules::default()).await, tempdir().unwrap());
     let client = world.client(directory.path());
     assert_eq!(client.call("").await.unwrap(), 200);
-    let registration = client.store.registration(&world.issuers[0]).await.unwrap().unwrap();
+    let registration = client.store.registration(&world.issuers[0], None).await.unwrap().unwrap();
     let address =
         registration.redirect_uri.trim_start_matches("http://").trim_end_matches("/callback").to_owned();
     let _taken = std::net::TcpListener::bind(address).unwrap();
@@ -202,4 +209,48 @@ async fn a_client_of_the_user_is_not_used_at_another_issuer() {
     world.state().tokens.clear();
     let error = client.call("").await.unwrap_err().to_string();
     assert!(error.contains("is registered at") && error.contains(&world.issuers[1]), "{error}");
+}
+
+/// A user whose browser is elsewhere, and comes back to the URL of the program.
+struct RemoteUser {
+    fetch: Arc<GuardedClient>,
+    inbox: Arc<RedirectInbox>,
+}
+
+impl UserAgent for RemoteUser {
+    fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Option<String>, OAuthError>> {
+        Box::pin(async move {
+            let response = self.fetch.fetch(Request::get(url).body(Bytes::new()).unwrap()).await?;
+            let location = response.headers()[header::LOCATION].to_str().unwrap();
+            let (uri, query) = location.split_once('?').unwrap();
+            assert_eq!(uri, self.inbox.redirect_uri());
+            assert!(!self.inbox.deliver("code=evil&state=guessed"));
+            assert!(self.inbox.deliver(query));
+            assert!(!self.inbox.deliver(query), "each login gets one response");
+            Ok(None)
+        })
+    }
+}
+
+#[tokio::test]
+async fn users_elsewhere_come_back_to_a_url_of_the_program() {
+    let (world, directory) = (World::start(Rules::default()).await, tempdir().unwrap());
+    let inbox = Arc::new(RedirectInbox::new("https://hub.example/oauth/callback"));
+    let settings = || ClientSettings { redirect_inbox: Some(inbox.clone()), ..Default::default() };
+    let user = RemoteUser { fetch: world.fetch(), inbox: inbox.clone() };
+    for _ in 0..2 {
+        let client = world.client_with(directory.path(), Grant::Login, settings());
+        client.authorizer.login(&user).await.unwrap();
+        assert_eq!(client.call("").await.unwrap(), 200);
+    }
+    assert_eq!(world.requests("/register").len(), 1);
+    let metadata = world.state().clients.values().next().unwrap().clone();
+    assert_eq!(metadata["application_type"], "web");
+    assert_eq!(metadata["redirect_uris"][0], inbox.redirect_uri());
+    // The registration of the machine's own user is another one.
+    world.client(directory.path()).authorizer.login(&world.client(directory.path()).user).await.unwrap();
+    assert_eq!(world.requests("/register").len(), 2);
+    let saved = world.client(directory.path()).store;
+    let saved = saved.registration(&world.issuers[0], Some(inbox.redirect_uri())).await.unwrap().unwrap();
+    assert_eq!(saved.redirect_uri, inbox.redirect_uri());
 }
