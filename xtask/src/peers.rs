@@ -1,8 +1,9 @@
 //! `cargo xtask peers`: the real servers and SDKs that the interop tests run against.
 //!
 //! They are pinned in `tests/interop/peers` and installed below `target/peers`:
-//! `bin/node`, `npm/node_modules`, `python/bin`, `python-mcp1/bin` for the 1.x SDK, and `python-originals/bin` for servers that
-//! built-in ones replace. A copy of the pins beside them says what is there, so that a second run does nothing.
+//! `bin/node`, `npm/node_modules`, `chromium` for logins, `python/bin`, `python-mcp1/bin` for the 1.x SDK, and
+//! `python-originals/bin` for servers that built-in ones replace. A copy of the pins beside them says what is there, so that a
+//! second run does nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ pub(crate) fn folder() -> Result<PathBuf> {
 /// Installs what is missing or pinned differently.
 pub(crate) fn run() -> Result<()> {
     install_npm()?;
+    install(&pins(), &folder()?, "chromium", &NPM_PINS, chromium)?;
     let environments = [
         ("python", PYTHON_PINS),
         ("python-mcp1", PYTHON_MCP1_PINS),
@@ -116,6 +118,14 @@ fn node(into: &Path) -> Result<PathBuf> {
     }
     let found = output(command("node").args(["--print", "process.execPath"]))?;
     Ok(PathBuf::from(found.trim()))
+}
+
+/// Unpacks the Chromium that the pins carry: it brings the libraries that it needs, so that nothing is installed as root.
+fn chromium(from: &Path, into: &Path) -> Result<()> {
+    let node = into.with_file_name("bin/node");
+    let packed = into.with_file_name("npm/node_modules/@sparticuz/chromium/bin");
+    must(command(node).arg(from.join("chromium.mjs")).args([packed.as_path(), into]))
+        .context("Chromium cannot be unpacked")
 }
 
 /// A Python of its own, with the packages of a requirements file.
