@@ -37,6 +37,9 @@ const CHECKS: &[Check] = &[
         let tests = [("toolbay-files", "races"), ("toolbay-builtin", "races")];
         tests_with("TOOLBAY_RACES", "100000", &tests)
     }),
+    ("refresh", "four processes renew one token 1,000 times: no login is lost", |_| {
+        tests_with("TOOLBAY_REFRESHES", "1000", &[("toolbay-oauth", "processes")])
+    }),
     ("before-after", "speed and memory beside the program that `--against PATH` names", |options| {
         let against = options.against.as_deref().context("--against PATH names the older program")?;
         before_after::run(&program(options.binary.as_deref())?, &program(Some(against))?)

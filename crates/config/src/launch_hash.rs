@@ -4,7 +4,7 @@ use std::{fmt, os::unix::ffi::OsStrExt};
 
 use sha2::{Digest, Sha256};
 
-use crate::{BuiltIn, Command, InheritEnv, Remote, ServerConfig, ServerEndpoint};
+use crate::{BuiltIn, Command, InheritEnv, OAuthConfig, Remote, ServerConfig, ServerEndpoint};
 
 /// A hash over everything that makes up the launch of a server: two entries with the same hash may share a process, and a cached
 /// catalog.
@@ -87,6 +87,21 @@ fn add_remote(fields: &mut HashFields, remote: &Remote) {
         fields.add("header", name.as_str());
         for value in remote.headers.get_all(name) {
             fields.add("value", value.as_bytes());
+        }
+    }
+    if remote.oauth.is_configured {
+        // Passwords are part of it, and cannot be recovered from a hash.
+        let OAuthConfig { client_id, issuer, scopes, client_secret, private_key_file, .. } = &remote.oauth;
+        let secret = client_secret.as_ref().map(|secret| secret.expose().to_owned());
+        let key = private_key_file.as_ref().map(|file| file.display().to_string());
+        for (label, value) in [
+            ("client id", client_id),
+            ("issuer", issuer),
+            ("scopes", scopes),
+            ("client secret", &secret),
+            ("private key", &key),
+        ] {
+            fields.add(label, value.as_deref().unwrap_or_default());
         }
     }
     for certificate in &remote.ca {

@@ -54,6 +54,7 @@ pub use model::built_in::{
     GrepSettings, MemorySettings, NetworkAccess, RootsSetting, SandboxLevel, Secret, ShellLimits,
     ShellSettings, TimeSettings, ToolsetName, WrittenBuiltIn,
 };
+pub use model::oauth::{OAuthConfig, OAuthGrant};
 pub use model::server::{
     Command, InheritEnv, Permission, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint,
     ServerOptions, Sharing, Start, Stderr, ToolFilter, ToolOptions, Transport, Validate,

@@ -2,5 +2,6 @@
 
 pub(crate) mod built_in;
 pub(crate) mod duration;
+pub(crate) mod oauth;
 pub(crate) mod server;
 pub(crate) mod written;

@@ -324,6 +324,12 @@ impl WrittenServer {
             args: self.args.iter().zip(arguments(&self.args)).map(kept).collect(),
             env: map(&self.env),
             headers: map(&self.headers),
+            oauth: self.oauth.as_ref().map(|oauth| {
+                let shown = |(key, text): (&String, &Template)| {
+                    (key.clone(), if key.ends_with("secret") { value(text) } else { text.clone() })
+                };
+                oauth.iter().map(shown).collect()
+            }),
             url: self.url.as_ref().map(|url| kept((url, text(url)))),
             built_in: self.built_in.as_ref().map(WrittenBuiltIn::redacted),
             extra: std::collections::BTreeMap::new(),
@@ -336,7 +342,14 @@ impl WrittenServer {
         let is_literal = |(name, text): &(&String, &Template)| {
             text.without_secrets().is_none() && is_secret(name, &text.shown())
         };
-        let of_maps = self.env.iter().chain(&self.headers).filter(is_literal).map(|(name, _)| name.clone());
+        let oauth = self.oauth.iter().flatten();
+        let of_maps = self
+            .env
+            .iter()
+            .chain(&self.headers)
+            .chain(oauth)
+            .filter(is_literal)
+            .map(|(name, _)| name.clone());
         let in_args = are_secret(&self.args);
         let in_url = self.url.as_ref().is_some_and(is_secret_url);
         let elsewhere = [(in_args, "args"), (in_url, "url")].into_iter().filter(|(is, _)| *is);

@@ -10,7 +10,6 @@ use std::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
-use toolbay_access::{Access, Principal};
 use toolbay_protocol::Notification;
 
 use crate::capture::CapturedClient;
@@ -61,8 +60,6 @@ pub struct ConnectedClient {
     pub name: Option<String>,
     /// How it is connected.
     pub transport: ClientTransport,
-    /// As whom it is connected.
-    pub principal: Principal,
     /// Its process, or that of the `toolbay stdio` in front of it.
     pub pid: Option<u32>,
     /// Its project.
@@ -91,7 +88,6 @@ struct Inner {
 pub(crate) struct ConnectedGuard {
     clients: Arc<Clients>,
     id: u64,
-    access: Arc<Access>,
 }
 
 impl Clients {
@@ -100,20 +96,14 @@ impl Clients {
     }
 
     /// Enters a client until the returned value is dropped.
-    pub(crate) fn enter(
-        self: &Arc<Self>,
-        transport: ClientTransport,
-        access: Arc<Access>,
-        pid: Option<u32>,
-    ) -> ConnectedGuard {
-        let (principal, since) = (access.principal.clone(), SystemTime::now());
-        let client = ConnectedClient { name: None, transport, principal, pid, root: None, since };
+    pub(crate) fn enter(self: &Arc<Self>, transport: ClientTransport, pid: Option<u32>) -> ConnectedGuard {
+        let client = ConnectedClient { name: None, transport, pid, root: None, since: SystemTime::now() };
         let mut inner = self.inner.lock();
         inner.last += 1;
         let id = inner.last;
         inner.connected.insert(id, client);
         self.count.send_replace(inner.connected.len());
-        ConnectedGuard { clients: self.clone(), id, access }
+        ConnectedGuard { clients: self.clone(), id }
     }
 
     /// The clients, in the order in which they came.
@@ -138,11 +128,6 @@ impl Clients {
 }
 
 impl ConnectedGuard {
-    /// As whom it is connected, and what that allows.
-    pub(crate) fn access(&self) -> &Arc<Access> {
-        &self.access
-    }
-
     /// Notes what the client calls itself; `info` is its `clientInfo` as JSON text.
     pub(crate) fn identify(&self, info: &str) {
         let Some(name) = name_of(info) else { return };

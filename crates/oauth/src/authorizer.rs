@@ -30,8 +30,8 @@ use crate::{
     grants::Grant,
     http_client::Fetch,
     login::{
-        ClientSettings, LoginRequest, Registration, RegistrationKind, UserAgent, login, proof_key,
-        scopes_to_request,
+        ClientSettings, LoginRequest, PreRegistered, Registration, RegistrationKind, UserAgent, login,
+        proof_key, scopes_to_request,
     },
     scope::Scopes,
     store::{CredentialStore, LoginKey, LoginRecord, StoreStamp},
@@ -462,7 +462,10 @@ impl AuthorizerShared {
             (Grant::Login, Some(login)) if login.client.issuer == discovery.server.issuer => login,
             // The server trusts another authorization server now.
             (Grant::Login, _) => return Err(Arc::new(OAuthError::LoginRequired)),
-            _ => self.record_of_grant(&discovery),
+            _ => {
+                self.check_issuer(&discovery)?;
+                self.record_of_grant(&discovery)
+            }
         };
         let _lock = store.lock_tokens(&login).await.map_err(OAuthError::from)?;
         let saved = store.tokens(&login).await.map_err(OAuthError::from)?;
@@ -520,7 +523,7 @@ impl AuthorizerShared {
             (state.challenge.clone(), state.scopes_before.clone())
         };
         let scopes = scopes_to_request(settings, &challenge, discovery, &before);
-        let proof_key = proof_key(discovery, &challenge)?;
+        let proof_key = proof_key(settings, discovery, &challenge)?;
         let obtained = grant.obtain(&**fetch, discovery, &scopes, proof_key.as_ref()).await;
         obtained.map_err(|error| {
             let error = Arc::new(error);
@@ -546,6 +549,22 @@ impl AuthorizerShared {
         let found = Arc::new(discover(&*self.config.fetch, &self.config.key.server, &challenge).await?);
         self.state.lock().discovery = Some((Instant::now(), found.clone()));
         Ok(found)
+    }
+
+    /// Passwords and keys are sent only to the issuer that they were registered at.
+    fn check_issuer(&self, discovery: &Discovery) -> Result<(), OAuthError> {
+        match &self.config.settings.pre_registered {
+            Some(PreRegistered { client_id, issuer: Some(issuer), .. })
+                if *issuer != discovery.server.issuer =>
+            {
+                Err(OAuthError::IssuerChanged {
+                    client_id: client_id.clone(),
+                    registered_at: issuer.clone(),
+                    issuer: discovery.server.issuer.clone(),
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Where tokens of a grant without a user are stored.

@@ -176,7 +176,7 @@ async fn authorize_client(
         Err(_) => return Err(OAuthError::LoginTimeout { seconds: request.timeout.as_secs() }),
     };
     let code = pending.accept(response)?;
-    let proof_key = proof_key(discovery, request.challenge)?;
+    let proof_key = proof_key(request.settings, discovery, request.challenge)?;
     let endpoint = TokenEndpoint {
         fetch: request.fetch,
         url: &discovery.server.token_endpoint,
@@ -234,8 +234,9 @@ async fn check_client(fetch: &dyn Fetch, url: &str, client: &Registration) -> Re
     }
 }
 
-/// The key that new tokens are bound to, if the server wants it.
+/// The key that new tokens are bound to, if the server or the user wants it.
 pub(crate) fn proof_key(
+    settings: &ClientSettings,
     discovery: &Discovery,
     challenge: &Challenge,
 ) -> Result<Option<ProofKey>, OAuthError> {
@@ -249,6 +250,7 @@ pub(crate) fn proof_key(
             issuer: discovery.server.issuer.clone(),
             what: "proofs of possession with ES256, which the server requires",
         }),
+        false if settings.dpop && is_supported => ProofKey::generate().map(Some),
         _ => Ok(None),
     }
 }

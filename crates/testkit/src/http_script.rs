@@ -27,7 +27,7 @@ pub struct RecordedRequest {
     pub path: String,
     /// Names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// Null when there is none.
+    /// Null when there is none, a string when it is not JSON.
     pub body: Value,
 }
 
@@ -148,7 +148,10 @@ async fn read(stream: &mut TcpStream) -> Option<RecordedRequest> {
             while body.len() < expected {
                 stream.read_buf(&mut body).await.ok().filter(|length| *length > 0)?;
             }
-            asked.body = serde_json::from_slice(&body).unwrap_or_default();
+            asked.body = serde_json::from_slice(&body).unwrap_or_else(|_| match body.is_empty() {
+                true => Value::Null,
+                false => Value::String(String::from_utf8_lossy(&body).into_owned()),
+            });
             return Some(asked);
         }
         stream.read_buf(&mut text).await.ok().filter(|length| *length > 0)?;

@@ -123,6 +123,14 @@ impl ServerHandle {
         }
     }
 
+    /// Resolves when the user may have logged in; never if the server has no logins.
+    pub async fn logged_in(&self) {
+        match &self.shared.authorizer {
+            Some(authorizer) => authorizer.changed().await,
+            None => std::future::pending().await,
+        }
+    }
+
     /// Calls the server. Never waits: the call is queued, or its outcome says why not.
     pub fn call(&self, call: Call) -> InFlight {
         let shared = &self.shared;

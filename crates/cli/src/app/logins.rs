@@ -7,13 +7,17 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_config::{Remote, ServerConfig, ServerEndpoint};
 use toolbay_host::{Authorizers, connect_options};
 use toolbay_oauth::{
-    AddressRule, Authorizer, AuthorizerConfig, ClientSettings, CredentialStore, Grant, GuardedClient,
-    LoginKey, store::LockDirectory,
+    AddressRule, Authorizer, AuthorizerConfig, CredentialStore, GuardedClient, LoginKey, store::LockDirectory,
 };
 use toolbay_secrets::KeyringPrompts;
 use toolbay_transport::http::client::RequestAuthorizer;
 
-use crate::app::{context::Context, error::CliError, login_store::LoginStorage};
+use crate::app::{
+    context::Context,
+    error::CliError,
+    login_settings::{BrokenAuthorizer, grant, settings},
+    login_store::LoginStorage,
+};
 
 /// How long a login waits that was begun for a client, or by a command without a limit of its own.
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
@@ -54,35 +58,44 @@ impl Logins {
     pub(crate) fn authorizers(self) -> Authorizers {
         Authorizers::new(move |config| {
             let ServerEndpoint::Url(remote) = &config.endpoint else { return None };
-            let authorizer = self.authorizer(config, remote, LOGIN_TIMEOUT)?;
-            Some(Arc::new(authorizer) as Arc<dyn RequestAuthorizer>)
+            Some(match self.authorizer(config, remote, LOGIN_TIMEOUT) {
+                Ok(authorizer) => Arc::new(authorizer?),
+                Err(why) => Arc::new(BrokenAuthorizer(why)) as Arc<dyn RequestAuthorizer>,
+            })
         })
     }
 
-    /// The authorizer of a server; none for one to which tokens would be sent in clear text.
+    /// The authorizer of a server; none for one to which tokens would be sent in clear text, or that has none by its entry.
+    ///
+    /// # Errors
+    /// If a file that the entry names cannot be used.
     pub(crate) fn authorizer(
         &self,
         config: &ServerConfig,
         remote: &Remote,
         login_timeout: Duration,
-    ) -> Option<Authorizer> {
+    ) -> Result<Option<Authorizer>, String> {
         let server = over_http(&remote.url);
-        let rule = AddressRule::for_server(&server);
-        if !server.starts_with("https:") && rule != AddressRule::Loopback {
-            return None;
+        let rule = match AddressRule::for_server(&server) {
+            AddressRule::Public if remote.oauth.allow_private_addresses => AddressRule::Private,
+            rule => rule,
+        };
+        let is_clear_text = !server.starts_with("https:") && rule != AddressRule::Loopback;
+        if is_clear_text || !remote.oauth.is_enabled {
+            return Ok(None);
         }
         let route = connect_options(config, remote, &self.variables);
-        Some(Authorizer::new(AuthorizerConfig {
+        Ok(Some(Authorizer::new(AuthorizerConfig {
             key: LoginKey { server, principal: String::new() },
-            settings: ClientSettings { client_name: "Toolbay".to_owned(), ..ClientSettings::default() },
-            grant: Grant::Login,
+            settings: settings(&remote.oauth)?,
+            grant: grant(&remote.oauth)?,
             fetch: Arc::new(GuardedClient::new(rule, &route, &self.tasks)),
             store: self.store.clone(),
             tasks: self.tasks.clone(),
             login_timeout,
-            is_login_expected: false,
+            is_login_expected: remote.oauth.is_configured,
             stop: self.stop.clone(),
-        }))
+        })))
     }
 }
 

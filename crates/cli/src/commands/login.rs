@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use toolbay_config::{Permission, Remote, ServerConfig, ServerEndpoint, visible};
 use toolbay_host::connect_options;
 use toolbay_oauth::{
-    Authorizer, Logout, OAuthError, Scopes, logout as end_login, store::LoginRecord, token::Tokens,
+    Authorizer, Grant, Logout, OAuthError, Scopes, logout as end_login, store::LoginRecord, token::Tokens,
 };
 use toolbay_protocol::printable::error_chain;
 use toolbay_secrets::KeyringPrompts;
@@ -49,6 +49,12 @@ pub(crate) async fn login(context: &Context, args: &LoginArgs) -> Result<(), Cli
     let server = find(context, &survey, &args.server).await?;
     let failed = |source| CliError::Login { action: "log in", server: args.server.clone(), source };
     let authorizer = authorizer(context, server, Duration::from_secs(args.timeout))?;
+    if !matches!(authorizer.config().grant, Grant::Login) {
+        return Err(CliError::Usage {
+            message: format!("server `{}` needs no login: its `oauth.grant` is another one", args.server),
+            hint: Some("its tokens are obtained when it is called".to_owned()),
+        });
+    }
     let is_refused = probe(context, server, &authorizer).await;
     let work = async {
         let discovery = authorizer.discover().await?;
@@ -185,9 +191,19 @@ fn authorizer(
         false => KeyringPrompts::Never,
     };
     let logins = Logins::open_with(context, prompts)?;
-    logins.authorizer(config, remote, timeout).ok_or_else(|| CliError::Usage {
-        message: format!("server `{}` is at an `http` URL: tokens would be sent in clear text", config.name),
-        hint: Some("use its `https` URL".to_owned()),
+    let unusable = |why| CliError::usage(format!("server `{}`: {why}", config.name));
+    let authorizer = logins.authorizer(config, remote, timeout).map_err(unusable)?;
+    authorizer.ok_or_else(|| match remote.oauth.is_enabled {
+        true => CliError::Usage {
+            message: format!(
+                "server `{}` is at an `http` URL: tokens would be sent in clear text",
+                config.name
+            ),
+            hint: Some("use its `https` URL".to_owned()),
+        },
+        false => {
+            CliError::usage(format!("server `{}` has no logins: its entry says `oauth` is off", config.name))
+        }
     })
 }
 

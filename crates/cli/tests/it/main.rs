@@ -26,6 +26,7 @@ mod interop; // published servers behind the hub, called by the official SDKs
 mod isolation; // many clients with the same ids at once
 mod list_get; // `list` and `get`
 mod listeners; // listeners of `serve`: transports, TLS, tokens, origins and users
+mod login; // logins at protected servers, with a real authorization server
 mod login_path; // where servers find programs when a desktop starts the hub
 mod matrix; // clients of every revision in front of servers of every revision
 mod odd_tools; // definitions of tools that break clients

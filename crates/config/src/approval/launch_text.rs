@@ -71,6 +71,10 @@ impl LaunchText {
         for (name, value) in &launch.headers {
             text.add_pair("header", &name.to_ascii_lowercase(), &value.native(), &redact::value(value));
         }
+        for (key, value) in launch.oauth.iter().flatten() {
+            let shown = if key.ends_with("secret") { redact::value(value) } else { redact::text(value) };
+            text.add_pair("oauth", key, &value.native(), &shown);
+        }
         text.add_files(launch);
         if let Some(cwd) = &launch.cwd {
             text.add_text("folder", cwd, &redact::text(cwd));

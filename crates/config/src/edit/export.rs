@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::locations;
 use crate::{
     Format, Permission, Syntax, Transport, WrittenBuiltIn, WrittenServer,
+    model::oauth,
     template::{NotExpressible, Style, Template},
 };
 
@@ -181,9 +182,24 @@ impl EntryWriter {
         }
         self.put(key, url);
         self.headers(server)?;
+        self.oauth(server)?;
         if self.format == CopilotCli {
             self.put("tools", json!(["*"]));
         }
+        Ok(())
+    }
+
+    /// The table `oauth`. Other programs have it as their own, which is kept with the keys that we do not know.
+    fn oauth(&mut self, server: &WrittenServer) -> Result<(), String> {
+        let Some(written) = &server.oauth else { return Ok(()) };
+        if !matches!(self.format, Format::Toolbay | Format::McpServers) {
+            return Ok(());
+        }
+        let mut table = Map::new();
+        for (key, text) in written {
+            table.insert(key.clone(), oauth::value(key, &self.text(text)?));
+        }
+        self.put("oauth", table);
         Ok(())
     }
 

@@ -12,7 +12,10 @@ use crate::{
         native::{TUNING, current_name, tuning_fault},
         remote::{TransportKind, transport_kind},
     },
-    model::{built_in, duration},
+    model::{
+        built_in, duration,
+        oauth::{self, UnknownKeys},
+    },
     problem::{Remark, nearest},
     syntax::Node,
     template::{MissingValue, Style, Template},
@@ -142,7 +145,7 @@ impl EntryReader {
         self.written.built_in = built_in::read(fields, self.style)?;
         self.command(fields)?;
         self.url(fields, kind, notes)?;
-        read_credentials(fields, &mut self.written, self.style, notes)?;
+        read_credentials(fields, &mut self.written, self.format, notes)?;
         if self.written.built_in.is_some() {
             refuse_launch_keys(&self.written)?;
             return Ok(OtherEndpoint::Here);
@@ -283,9 +286,10 @@ impl EntryReader {
 fn read_credentials(
     fields: &mut EntryFields<'_>,
     written: &mut WrittenServer,
-    style: Style,
+    format: Format,
     notes: &mut Vec<String>,
 ) -> Result<(), String> {
+    let style = format.style();
     for (name, value) in fields.map(&["headers", "http_headers"])? {
         written.headers.insert(name, Template::parse(&value, style));
     }
@@ -306,6 +310,15 @@ fn read_credentials(
         for name in names.iter().filter_map(name_of) {
             written.env.entry(name.to_owned()).or_insert_with(|| Template::of_env("", name, lack));
         }
+    }
+    // Cursor, Cline and Codex have names of their own. What we do not know of it is kept for export, with the rest.
+    let is_ours = format == Format::McpServers;
+    let table = if is_ours { fields.take(&["oauth"]).map(|(_, node)| node) } else { None };
+    let theirs = ["oauth", "auth", "oauthClient"].into_iter().find_map(|key| fields.peek(key));
+    let node = table.or(theirs.filter(|node| node.entries().is_some() || matches!(node, Node::Flag(_))));
+    if let Some(node) = node.filter(|_| written.url.is_some()) {
+        let oauth = oauth::read(node, style, UnknownKeys::Ignored)?;
+        written.oauth = Some(oauth).filter(|oauth| !oauth.is_empty());
     }
     for key in ["headersHelper", "http_headers_helper"] {
         if fields.take(&[key]).is_some() {

@@ -41,6 +41,12 @@ impl<'a> EntryFields<'a> {
         Some(node)
     }
 
+    /// The value of a key, which stays for others.
+    pub(crate) fn peek(&self, key: &str) -> Option<&'a Node> {
+        let is_free = |(it, _): &&(Key, Node)| it.text == key && !self.taken.contains(key);
+        self.entries.iter().rev().find(is_free).map(|(_, node)| node)
+    }
+
     pub(crate) fn text(&mut self, keys: &[&str]) -> Result<Option<&'a str>, String> {
         match self.take(keys) {
             None => Ok(None),

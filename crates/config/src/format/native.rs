@@ -14,7 +14,10 @@ use crate::{
         fields::EntryFields,
         remote::{TransportKind, transport_kind},
     },
-    model::built_in::{self, keys},
+    model::{
+        built_in::{self, keys},
+        oauth::{self, UnknownKeys},
+    },
     problem::{LineIndex, Remark, nearest},
     syntax::Node,
     template::{Style, Template},
@@ -47,7 +50,7 @@ pub(crate) const HUB: [&str; 13] = [
 ];
 
 /// In `[servers.NAME]`: the keys of an entry.
-pub(crate) const ENTRY: [&str; 12] = [
+pub(crate) const ENTRY: [&str; 13] = [
     "command",
     "args",
     "env",
@@ -57,6 +60,7 @@ pub(crate) const ENTRY: [&str; 12] = [
     "transport",
     "type",
     "headers",
+    "oauth",
     "builtin",
     "enabled",
     "extra",
@@ -152,6 +156,9 @@ fn entry(name: &str, place: Location, node: &Node) -> Result<WrittenServer, Stri
     };
     written.env = all(fields.map(&["env"])?);
     written.headers = all(fields.map(&["headers"])?);
+    let oauth = fields.take(&["oauth"]);
+    written.oauth =
+        oauth.map(|(_, node)| oauth::read(node, Style::Native, UnknownKeys::Refused)).transpose()?;
     written.env_file = fields.text(&["env_file"])?.map(text);
     written.cwd = fields.text(&["cwd"])?.map(text);
     written.url = fields.text(&["url"])?.map(text);

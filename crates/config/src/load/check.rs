@@ -9,11 +9,11 @@ use serde_json::Value;
 use toolbay_protocol::ServerName;
 
 use crate::{
-    Command, ReadFiles, Remote, ServerConfig, ServerEndpoint, ServerOptions, Stderr, Variables,
+    Command, OAuthConfig, ReadFiles, Remote, ServerConfig, ServerEndpoint, ServerOptions, Stderr, Variables,
     WrittenServer,
     files::small::read_small_text,
     format::remote,
-    model::built_in,
+    model::{built_in, oauth},
     template::{MissingValue, Template, variables::Missing},
 };
 
@@ -42,6 +42,9 @@ pub(crate) fn check(
     let endpoint = match (&written.command, &written.url) {
         (Some(_), Some(_)) => return Err("`command` and `url` cannot be used together".to_owned()),
         (Some(command), None) => {
+            if written.oauth.is_some() {
+                return Err("`oauth` is for servers at a `url`".to_owned());
+            }
             if tuning.ca.is_some() {
                 return Err("`toolbay.ca` is for servers at a `url`".to_owned());
             }
@@ -52,6 +55,10 @@ pub(crate) fn check(
             let ca = tuning.ca.as_deref().filter(|_| variables.files == ReadFiles::Now);
             let ca = ca.map(|file| remote::read_ca(&base.join(file))).transpose()?;
             let headers = expand_all(&written.headers, variables, &mut missing);
+            let oauth = match &written.oauth {
+                Some(written) => oauth::check(&expand_all(written, variables, &mut missing), base)?,
+                None => OAuthConfig::default(),
+            };
             let url = url.expand_url(variables, &mut missing);
             let remote = remote::check_remote(&url, Some(written.transport.name()), &headers);
             // An invalid URL is most likely due to a variable in it.
@@ -59,7 +66,7 @@ pub(crate) fn check(
                 Some(Missing { name, hint, .. }) => format!("{why}; `{name}` is not set: {hint}"),
                 None => why,
             })?;
-            ServerEndpoint::Url(Remote { ca: ca.unwrap_or_default(), ..remote })
+            ServerEndpoint::Url(Remote { ca: ca.unwrap_or_default(), oauth, ..remote })
         }
         (None, None) => match &written.built_in {
             Some(written) => {

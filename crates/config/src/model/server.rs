@@ -7,7 +7,7 @@ use rustls_pki_types::CertificateDer;
 use serde::Deserialize;
 use toolbay_protocol::ServerName;
 
-use crate::{BuiltIn, glob::matches};
+use crate::{BuiltIn, OAuthConfig, glob::matches};
 
 /// A server to use, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub struct Remote {
     pub headers: HeaderMap,
     /// Trusted besides those whom the machine trusts.
     pub ca: Vec<CertificateDer<'static>>,
+    /// How it is authorized at, where `headers` do not.
+    pub oauth: OAuthConfig,
 }
 
 /// The transport of a server at a URL.

@@ -32,6 +32,8 @@ pub struct WrittenServer {
     pub transport: Transport,
     /// Headers of every request.
     pub headers: BTreeMap<String, Template>,
+    /// How it is authorized at: the table `oauth`, with our names of its keys.
+    pub oauth: Option<BTreeMap<String, Template>>,
     /// The built-in server, if it is one.
     pub built_in: Option<WrittenBuiltIn>,
     /// Whether it may run.
@@ -56,6 +58,7 @@ impl WrittenServer {
             url: None,
             transport: Transport::Auto,
             headers: BTreeMap::new(),
+            oauth: None,
             built_in: None,
             permission: Permission::Enabled,
             tuning: Map::new(),
@@ -82,15 +85,17 @@ impl WrittenServer {
     pub(crate) fn texts(&self) -> impl Iterator<Item = &Template> {
         let single = [&self.command, &self.url, &self.env_file, &self.cwd].into_iter().flatten();
         let several = self.args.iter().chain(self.env.values()).chain(self.headers.values());
-        single.chain(several).chain(self.built_in.iter().flat_map(WrittenBuiltIn::texts))
+        let oauth = self.oauth.iter().flat_map(BTreeMap::values);
+        single.chain(several).chain(oauth).chain(self.built_in.iter().flat_map(WrittenBuiltIn::texts))
     }
 
     /// All its texts, to be changed.
     pub(crate) fn texts_mut(&mut self) -> impl Iterator<Item = &mut Template> {
         let single = [&mut self.command, &mut self.url, &mut self.env_file, &mut self.cwd];
         let several = self.args.iter_mut().chain(self.env.values_mut()).chain(self.headers.values_mut());
+        let oauth = self.oauth.iter_mut().flat_map(BTreeMap::values_mut);
         let built_in = self.built_in.iter_mut().flat_map(WrittenBuiltIn::texts_mut);
-        single.into_iter().flatten().chain(several).chain(built_in)
+        single.into_iter().flatten().chain(several).chain(oauth).chain(built_in)
     }
 
     /// Whether both have the same endpoint and the same permission, each in its own format. How it is
@@ -111,6 +116,7 @@ impl WrittenServer {
             && text(&self.url) == text(&other.url)
             && self.protocol_name() == other.protocol_name()
             && texts(&self.headers) == texts(&other.headers)
+            && self.oauth.as_ref().map(texts) == other.oauth.as_ref().map(texts)
             && built_in(&self.built_in) == built_in(&other.built_in)
             && self.permission == other.permission
     }

@@ -6,6 +6,7 @@
 
 mod event_slot;
 mod input_required;
+mod login;
 mod resume;
 mod server_requests;
 mod task;
@@ -82,9 +83,24 @@ impl ClientCall {
             server: None,
             wants_events: false,
             open: None,
+            has_awaited_login: false,
         };
         let call = match run.resumed() {
-            Resumed::New => run.send(request, None)?,
+            Resumed::New => match run.send(request.clone(), None) {
+                Ok(call) => call,
+                Err(refused) => match gateway.host.required_login(&request) {
+                    Some(server) => {
+                        let response = async move {
+                            match run.login_required(&server).await {
+                                Ok(call) => run.run(call, running).await,
+                                Err(response) => response,
+                            }
+                        };
+                        return Ok(Self { response: Box::pin(response) });
+                    }
+                    None => return Err(refused),
+                },
+            },
             Resumed::AtServer(resume) => run.send(request, Some(resume))?,
             Resumed::Suspended(link) => {
                 return Ok(Self { response: Box::pin(run.resume(link)) });
@@ -118,6 +134,8 @@ struct CallRun {
     wants_events: bool,
     /// Server requests that the client has not responded to. Most calls have none.
     open: Option<OpenServerRequests>,
+    /// Whether it has waited for a login of the user.
+    has_awaited_login: bool,
 }
 
 /// What a server returns to a call.
@@ -127,6 +145,8 @@ enum Followed {
     /// Server requests for a client without a session, and those that it does not support: the call is suspended until the
     /// client returns with responses.
     ServerRequests { requests: Vec<ServerRequest>, refused: Vec<ServerRequest> },
+    /// It never got the call, because the user has to log in first.
+    LoginRequired(ServerName),
 }
 
 impl CallRun {
@@ -166,6 +186,10 @@ impl CallRun {
                     Followed::ServerRequests { requests, refused } => {
                         return Err(self.suspend(call, None, requests, refused));
                     }
+                    Followed::LoginRequired(server) => {
+                        call = Box::pin(self.login_required(&server)).await?;
+                        continue;
+                    }
                 };
                 if !is_input_required(&response) {
                     break response;
@@ -190,7 +214,7 @@ impl CallRun {
         self.wants_events =
             self.token().is_some() || self.client.wants_logs() || caller.accepts_server_requests;
         let (sender, events) = self.wants_events.then(events).unzip();
-        match self.client.host.dispatch(HostRequest { request, caller, events: sender, resumes }) {
+        match self.gateway.host.dispatch(HostRequest { request, caller, events: sender, resumes }) {
             Routed::Sent(call) => {
                 self.server = Some(call.server().clone());
                 Ok(RunningCall::new(call, events))
@@ -234,7 +258,11 @@ impl CallRun {
                 CallUpdate::Ended(outcome) => break outcome,
             }
         };
-        outcome.map(Followed::Response).map_err(|error| self.failed(&error::call_failed(&error)))
+        match outcome {
+            Ok(response) => Ok(Followed::Response(response)),
+            Err(error) if error.is_login_required() => Ok(Followed::LoginRequired(error.server().clone())),
+            Err(error) => Err(self.failed(&error::call_failed(&error))),
+        }
     }
 
     /// Passes a notification of the server on to the client.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use tokio::time::Instant;
-use toolbay_protocol::ServerName;
+use toolbay_protocol::{Request, ServerName};
 
 use crate::{Host, ServerState, catalog::slug_of};
 
@@ -43,6 +43,13 @@ impl Host {
         }
         let entry = entry?;
         Unavailable::of_server(&entry.name, entry.state())
+    }
+
+    /// The server that a request for a tool or prompt names, if the user has to log in there first.
+    pub fn required_login(&self, request: &Request) -> Option<ServerName> {
+        let name = request.call.string_param("name")?;
+        let entry = self.entry_of(&name)?;
+        matches!(entry.state(), ServerState::LoginRequired { .. }).then(|| entry.name.clone())
     }
 
     fn entry_of(&self, name: &str) -> Option<std::sync::Arc<crate::servers::registry::RegisteredServer>> {

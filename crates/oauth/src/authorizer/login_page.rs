@@ -1,6 +1,7 @@
 //! A login that waits for a user who gets its URL by other means: in an error, a message, a status.
 
 use tokio::sync::watch;
+use toolbay_transport::http::client::RequestAuthorizer as _;
 
 use super::Authorizer;
 use crate::{error::OAuthError, http_client::BoxFuture, login::UserAgent};
@@ -51,6 +52,8 @@ async fn wait_for_user(authorizer: Authorizer, progress: watch::Sender<PageState
     let agent = Announcement(&progress);
     let result = tokio::select! {
         result = authorizer.login(&agent) => result.map_err(|error| error.to_string()),
+        // Another process did it, and may need the port for the next one.
+        () = authorizer.changed() => Ok(()),
         () = authorizer.0.config.stop.cancelled() => Err("the program ends".to_owned()),
     };
     let server = &authorizer.0.config.key.server;

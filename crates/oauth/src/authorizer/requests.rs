@@ -56,13 +56,14 @@ impl RequestAuthorizer for Authorizer {
             loop {
                 tokio::time::sleep(LOOK_INTERVAL).await;
                 let seen = self.0.state.lock().stamp;
-                if self.0.config.store.stamp() == seen {
-                    continue;
+                if self.0.config.store.stamp() != seen {
+                    // A store that cannot be read now is read with its next change.
+                    let _ = self.load().await;
                 }
-                // A store that cannot be read now is read with its next change.
-                if let Ok(Some(active)) = self.load().await
-                    && Some(&active.tokens.access_token) != self.0.state.lock().refused.as_ref()
-                {
+                // Others may have read it before us, and a login of this process stores nothing that is news to it.
+                let state = self.0.state.lock();
+                let token = state.tokens.as_ref().map(|active| &active.tokens.access_token);
+                if token.is_some() && token != state.refused.as_ref() {
                     return;
                 }
             }

@@ -33,6 +33,8 @@ pub struct ClientSettings {
     pub scopes: Option<Scopes>,
     /// The port for the end of a login; any free one unless given.
     pub callback_port: Option<u16>,
+    /// Whether tokens are bound to a key wherever the authorization server supports it, even if the server does not ask for it.
+    pub dpop: bool,
     /// Where users come back to if their browsers are elsewhere; without it, a port of this machine.
     pub redirect_inbox: Option<Arc<RedirectInbox>>,
 }
@@ -83,7 +85,7 @@ pub enum RegistrationKind {
 }
 
 /// A registration that was not used for this long is tried before users are sent to a page that may refuse it.
-const TRUSTED_FOR: u64 = 600;
+const TRUSTED_FOR: u64 = 60;
 
 impl Registration {
     /// Whether the authorization server accepted it a moment ago.

@@ -20,12 +20,12 @@ impl UserAgent for TerminalUser<'_> {
     fn open<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Result<Option<String>, OAuthError>> {
         Box::pin(async move {
             let out = &self.context.out;
-            let show = |opened: bool| match out.json {
+            let show = |opens_browser: bool| match out.json {
                 true => out.json_object(&json!({
-                    "event": "login_page", "server": self.server, "url": url, "opened": opened,
+                    "event": "login_page", "server": self.server, "url": url, "opens_browser": opens_browser,
                 })),
-                false if opened => {
-                    out.note(&format!("opened a browser; if it shows nothing, open this URL:\n{url}"));
+                false if opens_browser => {
+                    out.note(&format!("opening a browser; if it shows nothing, open this URL:\n{url}"));
                     Ok(())
                 }
                 // It is the result, so it is printed even with `--quiet`.
@@ -33,11 +33,9 @@ impl UserAgent for TerminalUser<'_> {
             };
             let failed = |error: std::io::Error| OAuthError::UserAgent(error.to_string());
             if self.opens_browser {
+                show(true).map_err(failed)?;
                 match open_browser(self.context, url).await {
-                    Ok(()) => {
-                        show(true).map_err(failed)?;
-                        return Ok(None);
-                    }
+                    Ok(()) => return Ok(None),
                     Err(why) => out.warn(&format!("no browser was opened: {why}")),
                 }
             }
