@@ -15,7 +15,7 @@
 //! - When the issuer cannot be reached, tokens whose keys are known stay valid.
 
 mod accepted;
-mod claims;
+pub(crate) mod claims;
 mod introspection;
 mod jwk;
 mod jwt;

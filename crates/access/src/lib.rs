@@ -9,6 +9,7 @@
 mod authenticator;
 pub mod issuer;
 mod principal;
+pub mod proxy;
 mod rights;
 
 pub use authenticator::{Access, Authenticator, Refusal};

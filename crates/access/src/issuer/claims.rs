@@ -14,10 +14,10 @@ const SKEW: Duration = Duration::from_secs(60);
 
 /// What a token says, or what an issuer says about a token.
 #[derive(Debug, Clone)]
-pub(super) struct Claims(Map<String, Value>);
+pub(crate) struct Claims(Map<String, Value>);
 
 impl Claims {
-    pub(super) fn new(claims: Map<String, Value>) -> Self {
+    pub(crate) fn new(claims: Map<String, Value>) -> Self {
         Self(claims)
     }
 
@@ -94,13 +94,18 @@ impl Claims {
     }
 
     /// The texts of a claim: one, several, or none. A name with dots is also a path: `realm_access.roles`.
-    pub(super) fn values(&self, name: &str) -> Vec<&str> {
+    pub(crate) fn values(&self, name: &str) -> Vec<&str> {
         let at_path = || {
             let mut parts = name.split('.');
             let first = self.0.get(parts.next()?)?;
             parts.try_fold(first, |value, part| value.get(part))
         };
         self.0.get(name).or_else(at_path).map(texts).unwrap_or_default()
+    }
+
+    /// Whether a claim is true. Some providers write that as text.
+    pub(crate) fn is_true(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|value| *value == true || *value == "true")
     }
 }
 

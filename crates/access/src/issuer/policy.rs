@@ -66,7 +66,7 @@ impl AccessPolicy {
     }
 
     /// What a verified token gives.
-    pub(super) fn apply(&self, issuer: &str, claims: &Claims) -> Result<Access, Refusal> {
+    pub(crate) fn apply(&self, issuer: &str, claims: &Claims) -> Result<Access, Refusal> {
         let scopes = self.expand(&claims.scopes());
         let principal = self.principal(issuer, claims)?;
         let by_scope = self.tier_by_scope(&scopes)?;
