@@ -1,6 +1,11 @@
 //! Whose token it is.
 
-use std::{fmt, sync::Arc, time::SystemTime};
+use std::{
+    fmt,
+    future::pending,
+    sync::{Arc, LazyLock},
+    time::{Duration, SystemTime},
+};
 
 use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +23,47 @@ pub struct Access {
     pub expires: Option<SystemTime>,
     /// Cancelled when the token is revoked. Streams that it opened end then.
     pub revoked: CancellationToken,
+}
+
+/// How long at most is waited for the expiry of a token before the clock is read again: people set clocks.
+const CLOCK_CHECK: Duration = Duration::from_secs(30);
+
+impl Access {
+    /// The access of the owner: everything, for as long as the hub runs.
+    pub fn owner() -> Arc<Self> {
+        static OWNER: LazyLock<Arc<Access>> = LazyLock::new(|| {
+            let (rights, revoked) = (Rights::default(), CancellationToken::new());
+            Arc::new(Access { principal: Principal::OWNER, rights, expires: None, revoked })
+        });
+        OWNER.clone()
+    }
+
+    /// Whether it is over: revoked or expired.
+    pub fn is_over(&self) -> bool {
+        self.expires.is_some_and(|expires| expires <= SystemTime::now()) || self.revoked.is_cancelled()
+    }
+
+    /// Whether it can be over at some time. That of the owner cannot.
+    pub fn can_end(&self) -> bool {
+        !self.principal.is_owner() || self.expires.is_some()
+    }
+
+    /// Waits until it is revoked or expires.
+    pub async fn ended(&self) {
+        let expired = async {
+            let Some(expires) = self.expires else { return pending().await };
+            while let Ok(left) = expires.duration_since(SystemTime::now()) {
+                if left.is_zero() {
+                    return;
+                }
+                tokio::time::sleep(left.min(CLOCK_CHECK)).await;
+            }
+        };
+        tokio::select! {
+            () = self.revoked.cancelled() => {}
+            () = expired => {}
+        }
+    }
 }
 
 /// Why a token is refused. Does not contain the token.
@@ -42,6 +88,12 @@ pub enum Refusal {
 
 /// Finds out whose token it is.
 pub trait Authenticator: fmt::Debug + Send + Sync {
+    /// Whether requests need a token because of it. Read for every request. Once true, it stays true: what is protected does
+    /// not become open while the hub runs.
+    fn is_in_use(&self) -> bool {
+        true
+    }
+
     /// What is known about a token without waiting. This is the path of every call: it must be cheap.
     fn known(&self, token: &str) -> Option<Arc<Access>>;
 

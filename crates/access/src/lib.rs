@@ -8,10 +8,12 @@
 
 mod authenticator;
 pub mod issuer;
+mod owner_token;
 mod principal;
 pub mod proxy;
 mod rights;
 
 pub use authenticator::{Access, Authenticator, Refusal};
+pub use owner_token::{InvalidToken, OwnerToken};
 pub use principal::Principal;
 pub use rights::{Rights, Tier};

@@ -43,8 +43,11 @@ pub struct HubSnapshot {
 pub struct ClientSnapshot {
     /// What it calls itself, and its version.
     pub name: Option<String>,
-    /// How it is connected: `stdio`, `unix`, `sse`, `websocket`.
+    /// How it is connected: `stdio`, `unix`, `sse`, `websocket`, `http`.
     pub transport: String,
+    /// As whom it is connected: `owner`, `token:NAME`, `uid:1000`, `user:ISSUER#SUBJECT`.
+    #[serde(default)]
+    pub principal: String,
     /// Its process, or that of the `toolbay stdio` in front of it.
     pub pid: Option<u32>,
     /// Its project.

@@ -10,6 +10,7 @@ use std::{
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use toolbay_access::{Access, Principal};
 use toolbay_protocol::Notification;
 
 use crate::capture::CapturedClient;
@@ -60,6 +61,8 @@ pub struct ConnectedClient {
     pub name: Option<String>,
     /// How it is connected.
     pub transport: ClientTransport,
+    /// As whom it is connected.
+    pub principal: Principal,
     /// Its process, or that of the `toolbay stdio` in front of it.
     pub pid: Option<u32>,
     /// Its project.
@@ -88,6 +91,7 @@ struct Inner {
 pub(crate) struct ConnectedGuard {
     clients: Arc<Clients>,
     id: u64,
+    access: Arc<Access>,
 }
 
 impl Clients {
@@ -96,14 +100,20 @@ impl Clients {
     }
 
     /// Enters a client until the returned value is dropped.
-    pub(crate) fn enter(self: &Arc<Self>, transport: ClientTransport, pid: Option<u32>) -> ConnectedGuard {
-        let client = ConnectedClient { name: None, transport, pid, root: None, since: SystemTime::now() };
+    pub(crate) fn enter(
+        self: &Arc<Self>,
+        transport: ClientTransport,
+        access: Arc<Access>,
+        pid: Option<u32>,
+    ) -> ConnectedGuard {
+        let (principal, since) = (access.principal.clone(), SystemTime::now());
+        let client = ConnectedClient { name: None, transport, principal, pid, root: None, since };
         let mut inner = self.inner.lock();
         inner.last += 1;
         let id = inner.last;
         inner.connected.insert(id, client);
         self.count.send_replace(inner.connected.len());
-        ConnectedGuard { clients: self.clone(), id }
+        ConnectedGuard { clients: self.clone(), id, access }
     }
 
     /// The clients, in the order in which they came.
@@ -128,6 +138,11 @@ impl Clients {
 }
 
 impl ConnectedGuard {
+    /// As whom it is connected, and what that allows.
+    pub(crate) fn access(&self) -> &Arc<Access> {
+        &self.access
+    }
+
     /// Notes what the client calls itself; `info` is its `clientInfo` as JSON text.
     pub(crate) fn identify(&self, info: &str) {
         let Some(name) = name_of(info) else { return };

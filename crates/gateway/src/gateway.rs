@@ -8,6 +8,7 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_access::{Access, Authenticator};
 use toolbay_host::{CatalogKind, Host};
 use toolbay_transport::{
     Connection,
@@ -26,7 +27,7 @@ use crate::{
     security::{
         local_user::LocalUsers,
         origin::{Origin, OriginGuard},
-        token::{Token, TokenFailures},
+        token_failures::TokenFailures,
     },
     session::registry::Sessions,
     suspended::SuspendedCalls,
@@ -45,8 +46,11 @@ pub struct GatewayOptions {
     pub allowed_origins: Vec<Origin>,
     /// Who may use listeners on loopback addresses without a token.
     pub local_users: LocalUsers,
-    /// What clients on HTTP must show; without it anyone is let in who reaches us.
-    pub token: Option<Token>,
+    /// Who knows the tokens of clients on HTTP, in the order in which they are asked. While none is in use, everyone who reaches
+    /// us is the owner.
+    pub authenticators: Vec<Arc<dyn Authenticator>>,
+    /// Whether requests without a token are the owner's, although tokens are in use.
+    pub allow_unauthenticated: bool,
     /// How long a response is held back to clients that show wrong tokens again and again.
     pub wrong_token_delay: Duration,
     /// What one HTTP connection may take.
@@ -73,7 +77,8 @@ impl Default for GatewayOptions {
             public_names: Vec::new(),
             allowed_origins: Vec::new(),
             local_users: LocalUsers::default(),
-            token: None,
+            authenticators: Vec::new(),
+            allow_unauthenticated: false,
             wrong_token_delay: Duration::from_secs(1),
             limits: ConnectionLimits::default(),
             max_sessions: 10_000,
@@ -87,6 +92,16 @@ impl Default for GatewayOptions {
 }
 
 impl GatewayOptions {
+    /// Whether clients on HTTP need a token.
+    pub(crate) fn requires_token(&self) -> bool {
+        self.uses_tokens() && !self.allow_unauthenticated
+    }
+
+    /// Whether tokens of clients on HTTP mean anything.
+    pub(crate) fn uses_tokens(&self) -> bool {
+        self.authenticators.iter().any(|authenticator| authenticator.is_in_use())
+    }
+
     pub(crate) fn send_limits(&self) -> SendLimits {
         SendLimits { bytes: self.max_unread, standstill: self.limits.standstill }
     }
@@ -164,9 +179,9 @@ impl Gateway {
         };
         let guard =
             OriginGuard::new(address, &self.options.public_names, self.options.allowed_origins.clone());
-        // A listener beyond this machine has a token, or the user allowed unauthenticated clients.
-        let has_other_check = self.options.token.is_some() || !address.ip().to_canonical().is_loopback();
-        let users = if has_other_check { LocalUsers::Anyone } else { self.options.local_users };
+        // A listener beyond this machine has tokens, or the user allowed unauthenticated clients.
+        let is_loopback = address.ip().to_canonical().is_loopback();
+        let users = if is_loopback { self.options.local_users } else { LocalUsers::Anyone };
         let http = Arc::new(HttpListener::new(self.clone(), guard, users, stop.clone()));
         let tasks = self.connections.clone();
         let sweep = async {
@@ -192,8 +207,13 @@ impl Gateway {
 
     /// Serves one client on a connection until it closes its end, or until `stop`.
     pub async fn serve_connection(self: &Arc<Self>, connection: Connection, stop: CancellationToken) {
-        let client = self.clients.enter(ClientTransport::Stdio, None);
+        let client = self.clients.enter(ClientTransport::Stdio, Access::owner(), None);
         connection::run(self, connection, client, stop).await;
+    }
+
+    /// What a client sees of the servers.
+    pub(crate) fn host_for(&self, _access: &Arc<Access>) -> Host {
+        self.host.clone()
     }
 
     /// The clients that have a connection of their own (on stdio, on a Unix socket, over HTTP+SSE or WebSocket), then those that have
@@ -235,12 +255,12 @@ pub struct GatewayIdentity {
 
 impl Gateway {
     /// Ok, the version, and each server's state.
-    pub(crate) fn health(&self) -> Value {
+    pub(crate) fn health(&self, access: &Arc<Access>) -> Value {
         if let Some(identity) = &self.options.identity {
             return identity.health.clone();
         }
         let servers: Vec<Value> = self
-            .host
+            .host_for(access)
             .statuses()
             .iter()
             .map(|status| {

@@ -3,7 +3,7 @@
 //! # The path of a request
 //!
 //! ```text
-//! connection ─ LocalUsers ─ bytes ─ Guard (Host, Origin) ─ Token ─ body ─ Message ─ revision ─┬─ answered here: handshake, lists, ping
+//! connection ─ LocalUsers ─ bytes ─ Guard (Host, Origin) ─ Access ─ body ─ Message ─ revision ─┬─ answered here: handshake, lists, ping
 //!                                                      └─ Host::dispatch ─ ClientCall ─ JSON, or SSE once events flow
 //! ```
 //!
@@ -33,4 +33,3 @@ pub use connected_clients::{ATTACH, Attach, ClientTransport, ConnectedClient, GO
 pub use gateway::{Gateway, GatewayIdentity, GatewayOptions};
 pub use security::local_user::LocalUsers;
 pub use security::origin::{InvalidOrigin, Origin};
-pub use security::token::{InvalidToken, Token};

@@ -2,4 +2,4 @@
 
 pub(crate) mod local_user;
 pub(crate) mod origin;
-pub(crate) mod token;
+pub(crate) mod token_failures;

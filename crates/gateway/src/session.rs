@@ -16,6 +16,7 @@ use std::{
 use parking_lot::Mutex;
 use tokio::{sync::oneshot, time::Instant};
 use tokio_util::sync::CancellationToken;
+use toolbay_access::Access;
 use toolbay_host::{CallerId, CatalogKind, ClientIdentity, LogFilter, ResourceWatch};
 use toolbay_protocol::{LogLevel, Notification, RequestId, Response, Revision, ServerName};
 
@@ -51,6 +52,8 @@ pub(crate) struct Session {
 
 #[derive(Debug)]
 struct Inner {
+    /// Whose it is, with the token that was used last.
+    access: Arc<Access>,
     used: Instant,
     /// Whether it has sent requests since the handshake.
     has_sent_requests: bool,
@@ -75,7 +78,7 @@ pub(crate) enum EnterError {
 }
 
 impl Session {
-    pub(crate) fn new(revision: Revision, identity: ClientIdentity) -> Arc<Self> {
+    pub(crate) fn new(revision: Revision, identity: ClientIdentity, access: Arc<Access>) -> Arc<Self> {
         Arc::new(Self {
             revision,
             since: SystemTime::now(),
@@ -84,6 +87,7 @@ impl Session {
             streams: Arc::default(),
             seen: Default::default(),
             inner: Mutex::new(Inner {
+                access,
                 used: Instant::now(),
                 has_sent_requests: false,
                 running: HashMap::new(),
@@ -153,6 +157,21 @@ impl Session {
         let mut inner = self.inner.lock();
         inner.used = Instant::now();
         inner.has_sent_requests = true;
+    }
+
+    /// Whether it belongs to the principal of `access`; if so, that is the access it goes on with.
+    pub(crate) fn belongs_to(&self, access: &Arc<Access>) -> bool {
+        let mut inner = self.inner.lock();
+        let is_owned = inner.access.principal == access.principal;
+        if is_owned && !Arc::ptr_eq(&inner.access, access) {
+            inner.access = access.clone();
+        }
+        is_owned
+    }
+
+    /// The access that was used last.
+    pub(crate) fn access(&self) -> Arc<Access> {
+        self.inner.lock().access.clone()
     }
 
     pub(crate) fn touch(&self) {
@@ -268,7 +287,8 @@ mod tests {
     /// Otherwise the end of the first would end the second.
     #[test]
     fn the_id_of_a_cancelled_request_is_taken_until_it_has_ended() {
-        let session = Session::new(Revision::LATEST_LEGACY, identity(Revision::LATEST_LEGACY, None, None));
+        let identity = identity(Revision::LATEST_LEGACY, None, None);
+        let session = Session::new(Revision::LATEST_LEGACY, identity, Access::owner());
         let id = RequestId::from(1);
         let mut first = session.enter(&id).unwrap();
         session.cancel(&id);

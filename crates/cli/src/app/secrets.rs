@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use toolbay_gateway::Token;
+use toolbay_access::OwnerToken;
 use toolbay_transport::http::Tls;
 
 use crate::app::error::CliError;
@@ -16,8 +16,8 @@ use crate::app::error::CliError;
 const MAX_FILE: u64 = 1024 * 1024;
 
 /// Reads the token in the first line of a file that is private to the user.
-pub(crate) fn token(path: &Path) -> Result<Token, CliError> {
-    Token::new(&first_line(path)?).map_err(|why| CliError::Usage {
+pub(crate) fn token(path: &Path) -> Result<OwnerToken, CliError> {
+    OwnerToken::new(&first_line(path)?).map_err(|why| CliError::Usage {
         message: format!("invalid token in the first line of {}: {why}", path.display()),
         hint: Some("generate one with `openssl rand -hex 32`".to_owned()),
     })

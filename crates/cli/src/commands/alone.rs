@@ -1,6 +1,6 @@
 //! One server alone, on stdin and stdout or over HTTP: clients see it and nothing of a hub.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, sync::Arc};
 
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
@@ -117,7 +117,7 @@ async fn on_http(
         public_names: args.public_name.clone(),
         allowed_origins: args.access.allow_origin.clone(),
         local_users: args.access.local_users(),
-        token,
+        authenticators: token.into_iter().map(|token| Arc::new(token) as _).collect(),
         identity: Some(identity),
         ..GatewayOptions::default()
     };

@@ -3,7 +3,7 @@
 pub(super) mod listeners;
 pub(super) mod operate;
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use toolbay_control::{ControlClient, ControlError, Listener};
 use toolbay_gateway::GatewayOptions;
@@ -42,7 +42,7 @@ pub(super) fn gateway_options(
         public_names: args.public_name.clone(),
         local_users: args.access.local_users(),
         allowed_origins: args.access.allow_origin.clone(),
-        token,
+        authenticators: token.into_iter().map(|token| Arc::new(token) as _).collect(),
         task_key: context.env.task_key(),
         first_list_wait: plan.hub.first_list_wait(),
         ..GatewayOptions::default()

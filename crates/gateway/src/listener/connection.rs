@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use toolbay_host::CallerId;
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Revision, Rope, meta, method,
+    ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Rope, meta, method,
 };
 use toolbay_transport::{Connection, Incoming, RejectionLog};
 
@@ -203,7 +203,7 @@ impl ClientConnection<'_> {
         }
         if request.call.meta(meta::PROTOCOL_VERSION).is_some() {
             revision::check_meta(&request.call)?;
-            let client = RequestClient::of_request(Revision::LATEST, &request.call)
+            let client = RequestClient::of_request(self.gateway, &request.call, self.client.access().clone())
                 .with_caller(self.caller)
                 .in_project(self.project.root());
             if !std::mem::replace(&mut self.is_introduced, true) {
@@ -222,7 +222,8 @@ impl ClientConnection<'_> {
             let message = "Not initialized: send `initialize` first, or `_meta` with a protocol version";
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, message));
         };
-        let client = RequestClient::of_session(session.clone()).in_project(self.project.root());
+        let client = RequestClient::of_session(self.gateway, session.clone(), self.client.access().clone())
+            .in_project(self.project.root());
         Ok(Some(self.gateway.serve(&client, request.into())))
     }
 
@@ -230,10 +231,11 @@ impl ClientConnection<'_> {
         if self.session.is_some() {
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, "Already initialized"));
         }
-        let session = open_session(&request.call)?;
+        let host = self.gateway.host_for(self.client.access());
+        let session = open_session(&request.call, self.client.access().clone())?;
         self.client.identify(session.identity().0.info());
-        let result = self.gateway.initialize_result(session.revision, &request.call);
-        self.stream = Some(SessionStream::open(&self.gateway.host, session.clone()));
+        let result = self.gateway.initialize_result(&host, session.revision, &request.call);
+        self.stream = Some(SessionStream::open(&host, session.clone()));
         self.session = Some(session);
         Ok(Served::Known(FinalResponse::result(&request.id, &result)))
     }
@@ -314,7 +316,8 @@ impl ClientConnection<'_> {
     /// Asks a client for its roots that works in no project of this machine otherwise.
     fn request_roots(&mut self) {
         let (Some(session), ClientProject::Roots(_)) = (&self.session, &self.project) else { return };
-        if RequestClient::of_session(session.clone()).supports(method::ROOTS_LIST, None) {
+        let client = RequestClient::of_session(self.gateway, session.clone(), self.client.access().clone());
+        if client.supports(method::ROOTS_LIST, None) {
             self.roots.ask(session, self.outgoing.clone());
         }
     }

@@ -1,5 +1,6 @@
 //! The HTTP listener: routes requests by path and method.
 
+mod authentication;
 mod batch;
 pub(crate) mod legacy_sse;
 mod post;
@@ -13,6 +14,7 @@ use http::{HeaderMap, Method, Request as HttpRequest, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
+use toolbay_access::Access;
 use toolbay_host::HubChain;
 use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
 use toolbay_transport::http::{RejectConnection, Respond};
@@ -22,12 +24,11 @@ use crate::{
     listener::{
         cors,
         headers::{self, single},
-        response::{HttpResponse, empty, forbidden, json, json_error, not_allowed, too_many, unauthorized},
+        response::{HttpResponse, empty, forbidden, json, json_error, not_allowed},
     },
     security::{
         local_user::{LocalUsers, PeerUser},
         origin::{OriginGuard, OriginVerdict},
-        token::{PresentedToken, TooManyFailures},
     },
     session::{Session, registry::SessionId},
 };
@@ -62,6 +63,9 @@ impl Respond for HttpListener {
     }
 
     async fn refuse(&self, connection: &TcpStream) -> Option<RejectConnection> {
+        if self.gateway.options.requires_token() {
+            return None; // the token says who calls
+        }
         match self.users.judge(connection).await {
             PeerUser::Served => None,
             PeerUser::OtherUser => Some(|| {
@@ -83,46 +87,48 @@ impl Respond for HttpListener {
 impl HttpListener {
     /// Answers a request that comes from where it may.
     async fn route(&self, request: HttpRequest<Incoming>) -> HttpResponse {
-        let shown = self.gateway.options.token.as_ref().map(|token| token.shown(request.headers()));
-        match shown {
-            None | Some(PresentedToken::Token) => {}
-            // Without the token, a health check sees only that the hub runs.
-            Some(PresentedToken::Nothing)
-                if request.uri().path() == "/health"
-                    && matches!(*request.method(), Method::GET | Method::HEAD) =>
-            {
-                return json(
-                    StatusCode::OK,
-                    Bytes::from_static(br#"{"status":"ok","service":"toolbay"}"#).into(),
-                );
-            }
-            Some(PresentedToken::Nothing) => return unauthorized(),
-            Some(PresentedToken::WrongToken) => {
-                return match Box::pin(self.gateway.wrong_tokens.hold_back()).await {
-                    Ok(()) => unauthorized(),
-                    Err(TooManyFailures) => too_many("too many wrong tokens; try again later", None),
-                };
-            }
+        let access = match self.known_access(request.headers()) {
+            Some(access) => access,
+            // Rare, and large.
+            None => match Box::pin(self.authenticate(&request)).await {
+                Ok(access) => access,
+                Err(response) => return *response,
+            },
+        };
+        if access.can_end() {
+            let response = self.serve(request, access.clone()).await;
+            return authentication::while_valid(response, access);
         }
+        self.serve(request, access).await
+    }
+
+    /// Answers a request of a known principal.
+    async fn serve(&self, request: HttpRequest<Incoming>, access: Arc<Access>) -> HttpResponse {
         if self.is_own(request.headers()) {
             return empty(StatusCode::LOOP_DETECTED);
         }
         match (request.uri().path(), request.method()) {
-            ("/mcp" | "/", &Method::POST) => self.post(request).await.unwrap_or_else(|response| *response),
-            ("/mcp", &Method::GET) => self.get(request.headers()).unwrap_or_else(|response| *response),
-            ("/mcp", &Method::DELETE) => self.delete(request.headers()),
+            ("/mcp" | "/", &Method::POST) => {
+                self.post(request, access).await.unwrap_or_else(|response| *response)
+            }
+            ("/mcp", &Method::GET) => {
+                self.get(request.headers(), &access).unwrap_or_else(|response| *response)
+            }
+            ("/mcp", &Method::DELETE) => self.delete(request.headers(), &access),
             ("/mcp", _) => not_allowed("POST, GET, DELETE"),
             ("/", _) => not_allowed("POST"),
-            ("/sse", &Method::GET) => self.open_sse(request.headers()).unwrap_or_else(|response| *response),
+            ("/sse", &Method::GET) => {
+                self.open_sse(request.headers(), access).unwrap_or_else(|response| *response)
+            }
             ("/sse", _) => not_allowed("GET"),
             ("/messages", &Method::POST) => {
-                Box::pin(self.message(request)).await.unwrap_or_else(|response| *response) // rarer than the others, and large
+                Box::pin(self.message(request, access)).await.unwrap_or_else(|response| *response) // rarer than the others, and large
             }
             ("/messages", _) => not_allowed("POST"),
-            ("/ws", &Method::GET) => self.open_ws(request).unwrap_or_else(|response| *response),
+            ("/ws", &Method::GET) => self.open_ws(request, access).unwrap_or_else(|response| *response),
             ("/ws", _) => not_allowed("GET"),
             ("/health", &Method::GET | &Method::HEAD) => {
-                json(StatusCode::OK, Bytes::from(self.gateway.health().to_string()).into())
+                json(StatusCode::OK, Bytes::from(self.gateway.health(&access).to_string()).into())
             }
             ("/health", _) => not_allowed("GET"),
             _ => {
@@ -158,8 +164,8 @@ impl HttpListener {
         via.zip(chain).is_some_and(|(via, chain)| via.split(',').any(|id| id == chain.id()))
     }
 
-    fn delete(&self, headers: &HeaderMap) -> HttpResponse {
-        match self.legacy_session(headers) {
+    fn delete(&self, headers: &HeaderMap, access: &Arc<Access>) -> HttpResponse {
+        match self.legacy_session(headers, access) {
             Ok(Some((id, _))) => {
                 self.gateway.sessions.end(id);
                 empty(StatusCode::OK)
@@ -169,23 +175,55 @@ impl HttpListener {
         }
     }
 
+    /// Ends a session when the token with which it goes on is revoked.
+    fn end_with_access(&self, id: SessionId, session: &Arc<Session>) {
+        if !session.access().can_end() {
+            return;
+        }
+        let (gateway, stop, ended) = (self.gateway.clone(), self.stop.clone(), session.ended.clone());
+        let session = Arc::downgrade(session); // a session that is held counts as used
+        self.gateway.host.tasks().spawn(async move {
+            while let Some(access) = session.upgrade().map(|session| session.access()) {
+                tokio::select! {
+                    () = access.revoked.cancelled() => {}
+                    () = ended.cancelled() => return,
+                    () = stop.cancelled() => return,
+                }
+                // The client may have gone on with another token of the same principal.
+                if session.upgrade().is_none_or(|session| Arc::ptr_eq(&session.access(), &access)) {
+                    gateway.sessions.end(id);
+                    return;
+                }
+            }
+        });
+    }
+
     /// The session that a request without a body names; modern revisions have neither.
-    fn legacy_session(&self, headers: &HeaderMap) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
+    fn legacy_session(
+        &self,
+        headers: &HeaderMap,
+        access: &Arc<Access>,
+    ) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
         let revision = single(headers, &headers::PROTOCOL_VERSION).ok().flatten();
         match revision.and_then(|revision| revision.parse::<Revision>().ok()) {
             Some(revision) if !revision.features().has_sessions() => Ok(None),
-            _ => self.session(headers),
+            _ => self.session(headers, access),
         }
     }
 
-    /// The session that a request names. An unknown one is answered with 404, so that the client starts a new one.
-    fn session(&self, headers: &HeaderMap) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
+    /// The session that a request names. An unknown one, or one of another principal, is answered with 404, so that the client
+    /// starts a new one.
+    fn session(
+        &self,
+        headers: &HeaderMap,
+        access: &Arc<Access>,
+    ) -> EarlyResponse<Option<(SessionId, Arc<Session>)>> {
         let Ok(named) = single(headers, &headers::SESSION_ID) else {
             let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, "Mcp-Session-Id is invalid");
             return early(StatusCode::BAD_REQUEST, None, &error);
         };
         let Some(named) = named else { return Ok(None) };
-        let found = SessionId::parse(named).and_then(|id| Some((id, self.gateway.sessions.get(id)?)));
+        let found = SessionId::parse(named).and_then(|id| Some((id, self.gateway.sessions.get(id, access)?)));
         if found.is_some() {
             return Ok(found);
         }

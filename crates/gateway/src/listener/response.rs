@@ -62,12 +62,3 @@ pub(crate) fn forbidden(reason: &str) -> HttpResponse {
     let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, format!("refused: {reason}"));
     json_error(StatusCode::FORBIDDEN, None, &error)
 }
-
-/// A request without the token.
-pub(crate) fn unauthorized() -> HttpResponse {
-    let message = "unauthorized: send the hub's token as `Authorization: Bearer …`";
-    let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
-    let mut response = json_error(StatusCode::UNAUTHORIZED, None, &error);
-    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
-}

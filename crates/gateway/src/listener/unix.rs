@@ -9,6 +9,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_access::{Access, Principal};
 use toolbay_transport::stdio::connect;
 
 use crate::{connected_clients::ClientTransport, gateway::Gateway, listener::connection};
@@ -70,14 +71,24 @@ impl Gateway {
     }
 }
 
+/// As whom a user of this machine calls: the user who runs us is the owner, any other a principal of their own.
+fn local_access(uid: u32) -> Arc<Access> {
+    let owner = Access::owner();
+    if uid == geteuid().as_raw() {
+        return owner;
+    }
+    Arc::new(Access { principal: Principal::local_user(uid), ..Access::clone(&owner) })
+}
+
 /// Whether the client is the user who runs us.
 fn is_ours(stream: &UnixStream) -> bool {
     stream.peer_cred().is_ok_and(|peer| peer.uid() == geteuid().as_raw())
 }
 
 async fn serve(gateway: &Arc<Gateway>, stream: UnixStream, stop: CancellationToken) -> io::Result<()> {
-    let pid = stream.peer_cred().ok().and_then(|peer| peer.pid()?.try_into().ok());
-    let client = gateway.clients.enter(ClientTransport::Unix, pid);
+    let peer = stream.peer_cred()?;
+    let pid = peer.pid().and_then(|pid| pid.try_into().ok());
+    let client = gateway.clients.enter(ClientTransport::Unix, local_access(peer.uid()), pid);
     let stream = stream.into_std()?;
     let watched = UnixStream::from_std(stream.try_clone()?)?;
     let (reader, writer) = UnixStream::from_std(stream)?.into_split();

@@ -214,7 +214,7 @@ impl CallRun {
         self.wants_events =
             self.token().is_some() || self.client.wants_logs() || caller.accepts_server_requests;
         let (sender, events) = self.wants_events.then(events).unzip();
-        match self.gateway.host.dispatch(HostRequest { request, caller, events: sender, resumes }) {
+        match self.client.host.dispatch(HostRequest { request, caller, events: sender, resumes }) {
             Routed::Sent(call) => {
                 self.server = Some(call.server().clone());
                 Ok(RunningCall::new(call, events))

@@ -3,11 +3,12 @@
 use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
-use toolbay_host::{Caller, CallerId, ClientIdentity, LogFilter};
+use toolbay_access::Access;
+use toolbay_host::{Caller, CallerId, ClientIdentity, Host, LogFilter};
 use toolbay_protocol::{ErrorCode, ErrorObject, LogLevel, MethodCall, Revision, Span, decode_string, meta};
 use toolbay_translate::{ClientCapabilities, declares_tasks};
 
-use crate::{request::call::may_require_input, session::Session};
+use crate::{gateway::Gateway, request::call::may_require_input, session::Session};
 
 /// How long client info and capabilities may be together.
 const MAX_IDENTITY: usize = 16 * 1024;
@@ -17,6 +18,10 @@ const MAX_IDENTITY: usize = 16 * 1024;
 pub(crate) struct RequestClient {
     /// The revision it speaks.
     pub(crate) revision: Revision,
+    /// As whom it calls, and what that allows.
+    pub(crate) access: Arc<Access>,
+    /// What it sees of the servers.
+    pub(crate) host: Host,
     /// Its session, if it has one.
     pub(crate) session: Option<Arc<Session>>,
     pub(crate) identity: Arc<ClientIdentity>,
@@ -34,10 +39,12 @@ pub(crate) struct RequestClient {
 
 impl RequestClient {
     /// A client with a session.
-    pub(crate) fn of_session(session: Arc<Session>) -> Self {
+    pub(crate) fn of_session(gateway: &Gateway, session: Arc<Session>, access: Arc<Access>) -> Self {
         let (identity, logs) = session.identity();
         Self {
             revision: session.revision,
+            host: gateway.host_for(&access),
+            access,
             identity,
             caller: session.caller,
             session: Some(session),
@@ -49,10 +56,12 @@ impl RequestClient {
     }
 
     /// A client that sent neither `initialize` nor its identity.
-    pub(crate) fn unknown(revision: Revision) -> Self {
+    pub(crate) fn unknown(gateway: &Gateway, revision: Revision, access: Arc<Access>) -> Self {
         let identity = Arc::new(identity(revision, None, None));
         Self {
             revision,
+            host: gateway.host_for(&access),
+            access,
             session: None,
             identity,
             caller: CallerId::new(),
@@ -64,7 +73,8 @@ impl RequestClient {
     }
 
     /// A modern client, which describes itself in every request.
-    pub(crate) fn of_request(revision: Revision, call: &MethodCall) -> Self {
+    pub(crate) fn of_request(gateway: &Gateway, call: &MethodCall, access: Arc<Access>) -> Self {
+        let revision = Revision::LATEST;
         let text = |key| call.meta(key).map(|span| call.text.slice(span.range()));
         let identity = identity(revision, text(meta::CLIENT_INFO), text(meta::CLIENT_CAPABILITIES));
         let level = log_level(call);
@@ -72,6 +82,8 @@ impl RequestClient {
         let identity = if level.is_some() { identity.at_level(level) } else { identity };
         Self {
             revision,
+            host: gateway.host_for(&access),
+            access,
             session: None,
             identity: Arc::new(identity),
             caller: CallerId::new(),
@@ -102,9 +114,9 @@ impl RequestClient {
         Self { caller, ..self }
     }
 
-    /// The user on whose behalf it acts: every client of the hub acts for the user who runs it.
-    pub(crate) fn principal(&self) -> &'static str {
-        "local"
+    /// Who calls, for what belongs to a principal.
+    pub(crate) fn principal(&self) -> &str {
+        self.access.principal.as_str()
     }
 
     /// Whether servers can send it requests before they respond.
@@ -178,7 +190,7 @@ pub(crate) fn check_identity(info: Option<Span>, capabilities: Option<Span>) -> 
 }
 
 /// A session for a client that sent `initialize`.
-pub(crate) fn open_session(call: &MethodCall) -> Result<Arc<Session>, ErrorObject> {
+pub(crate) fn open_session(call: &MethodCall, access: Arc<Access>) -> Result<Arc<Session>, ErrorObject> {
     let wanted = call.string_param("protocolVersion").ok_or_else(|| {
         ErrorObject::new(ErrorCode::INVALID_PARAMS, "`params.protocolVersion` is missing or not a string")
     })?;
@@ -189,5 +201,5 @@ pub(crate) fn open_session(call: &MethodCall) -> Result<Arc<Session>, ErrorObjec
     };
     check_identity(call.param("clientInfo"), call.param("capabilities"))?;
     let text = |name| call.param(name).map(|span| Bytes::copy_from_slice(call.bytes(span))); // outlives the request
-    Ok(Session::new(revision, identity(revision, text("clientInfo"), text("capabilities"))))
+    Ok(Session::new(revision, identity(revision, text("clientInfo"), text("capabilities")), access))
 }

@@ -27,7 +27,7 @@ impl Gateway {
             method::RESOURCES_LIST => self.list(client, call, CatalogKind::Resources),
             method::RESOURCE_TEMPLATES_LIST => self.list(client, call, CatalogKind::ResourceTemplates),
             method::PROMPTS_LIST => self.list(client, call, CatalogKind::Prompts),
-            method::DISCOVER if features.has_discover() => Ok(self.discovery(call)),
+            method::DISCOVER if features.has_discover() => Ok(self.discovery(&client.host, call)),
             method::PING if features.has_ping() => Ok("{}".to_owned()),
             method::SET_LEVEL if features.has_set_level() => set_level(client, call),
             method::TOOLS_CALL | method::RESOURCES_READ | method::PROMPTS_GET | method::COMPLETE => {
@@ -44,40 +44,35 @@ impl Gateway {
     }
 
     /// The result of `initialize`, for a client that will speak `revision`.
-    pub(crate) fn initialize_result(&self, revision: Revision, call: &MethodCall) -> String {
+    pub(crate) fn initialize_result(&self, host: &Host, revision: Revision, call: &MethodCall) -> String {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
-            "capabilities": self.capabilities(revision),
+            "capabilities": self.capabilities(host, revision),
             "serverInfo": self.server_info(),
         });
-        if let Some(hubs) = self.hubs(call) {
+        if let Some(hubs) = hubs(host, call) {
             result["_meta"] = json!({ meta::HUBS: hubs });
         }
-        if let Some(instructions) = self.instructions() {
+        if let Some(instructions) = self.instructions(host) {
             result["instructions"] = instructions.into();
         }
         result.to_string()
     }
 
-    /// The hubs that this one consists of, for another hub that wants to know them.
-    fn hubs(&self, call: &MethodCall) -> Option<HubsBehind> {
-        call.meta(meta::VIA).and_then(|_| self.host.hubs())
-    }
-
-    fn discovery(&self, call: &MethodCall) -> String {
-        let (ttl, scope) = caching(self.host.identity_hints());
+    fn discovery(&self, host: &Host, call: &MethodCall) -> String {
+        let (ttl, scope) = caching(host.identity_hints());
         let mut result = json!({
             "resultType": "complete",
             "supportedVersions": error::supported_versions(),
-            "capabilities": self.capabilities(Revision::LATEST),
+            "capabilities": self.capabilities(host, Revision::LATEST),
             "ttlMs": ttl,
             "cacheScope": scope,
             "_meta": { meta::SERVER_INFO: self.server_info() },
         });
-        if let Some(hubs) = self.hubs(call) {
+        if let Some(hubs) = hubs(host, call) {
             result["_meta"][meta::HUBS] = json!(hubs);
         }
-        if let Some(instructions) = self.instructions() {
+        if let Some(instructions) = self.instructions(host) {
             result["instructions"] = instructions.into();
         }
         result.to_string()
@@ -89,7 +84,7 @@ impl Gateway {
             Some(span) if call.raw(span) == "null" => None,
             Some(_) => Some(call.string_param("cursor").ok_or_else(|| bad_cursor("it is not a string"))?),
         };
-        let table = self.host.table();
+        let table = client.host.table();
         // Only modern clients know what an invalid `x-mcp-header` is.
         let page = match client.revision.features().has_mirrored_headers() && client.is_on_http {
             true => table.page_on_http(kind, cursor.as_deref()),
@@ -103,7 +98,7 @@ impl Gateway {
         }
         let page = if kind == CatalogKind::Tools { tools_for(page, client.revision) } else { page.clone() };
         // Read for every client: a list that is no longer fresh is requested again.
-        let hints = self.host.list_hints(kind);
+        let hints = client.host.list_hints(kind);
         let mut result = list_page(kind.field(), &page, next.as_deref());
         let mut about = json!({});
         if client.revision.features().has_cache_hints() {
@@ -113,7 +108,7 @@ impl Gateway {
         if client.revision.features().has_server_info_in_results() {
             about[meta::SERVER_INFO] = self.server_info();
         }
-        if let Some(hubs) = self.hubs(call) {
+        if let Some(hubs) = hubs(&client.host, call) {
             about[meta::HUBS] = json!(hubs);
         }
         if about != json!({}) {
@@ -122,10 +117,10 @@ impl Gateway {
         Ok(complete(&result.finish(), client.revision))
     }
 
-    fn capabilities(&self, revision: Revision) -> Value {
+    fn capabilities(&self, host: &Host, revision: Revision) -> Value {
         match &self.options.identity {
             Some(identity) => identity.capabilities.clone(),
-            None => capabilities(&self.host, revision),
+            None => capabilities(host, revision),
         }
     }
 
@@ -137,12 +132,11 @@ impl Gateway {
     }
 
     /// What the servers that are up tell models about themselves.
-    fn instructions(&self) -> Option<String> {
+    fn instructions(&self, host: &Host) -> Option<String> {
         if let Some(identity) = &self.options.identity {
             return identity.instructions.clone();
         }
-        let parts: Vec<String> = self
-            .host
+        let parts: Vec<String> = host
             .statuses()
             .iter()
             .filter(|server| server.state.is_offered())
@@ -153,6 +147,11 @@ impl Gateway {
             .collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
+}
+
+/// The hubs that this one consists of, for another hub that wants to know them.
+fn hubs(host: &Host, call: &MethodCall) -> Option<HubsBehind> {
+    call.meta(meta::VIA).and_then(|_| host.hubs())
 }
 
 /// What a server tells models, quoted: whatever is in it, it is what this server says.

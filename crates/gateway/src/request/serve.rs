@@ -55,9 +55,9 @@ impl DeferredRequest {
 impl Gateway {
     /// Starts to respond to a request of a client whose revision is known.
     pub(crate) fn serve(self: &Arc<Self>, client: &RequestClient, request: Arc<Request>) -> Served {
-        let arrival = match self.host.arrival(&request) {
+        let arrival = match client.host.arrival(&request) {
             Some(arrival) => Some(Box::pin(arrival) as Pin<Box<dyn Future<Output = ()> + Send>>),
-            None => self.first_list.awaited(&self.host, &request),
+            None => self.first_list.awaited(&client.host, &request),
         };
         match arrival {
             Some(arrival) => {

@@ -71,8 +71,8 @@ impl Subscription {
         let mut uris = std::mem::take(&mut filter.resource_subscriptions);
         uris.truncate(MAX_WATCHED);
         // From here on nothing is missed: changes before the acknowledgement are sent after it.
-        let changes = gateway.host.changes();
-        let host = gateway.host.clone();
+        let changes = client.host.changes();
+        let host = client.host.clone();
         let opening = Box::pin(async move {
             let watch = uris.iter().map(|uri| timeout(ACKNOWLEDGE_TIMEOUT, host.watch(uri)));
             join_all(watch).await.into_iter().flatten().flatten().collect()
@@ -273,7 +273,7 @@ impl Gateway {
                 return Served::Known(FinalResponse::error(Some(&request.id), &error::not_entered(why)));
             }
         };
-        let (host, id) = (self.host.clone(), request.id.clone());
+        let (host, id) = (client.host.clone(), request.id.clone());
         Served::Soon(Box::pin(async move {
             let watched = tokio::select! {
                 watched = host.watch(&uri) => watched,

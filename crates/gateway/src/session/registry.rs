@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use toolbay_access::Access;
 
 use crate::{
     connected_clients::{ClientTransport, ConnectedClient, name_of},
@@ -94,8 +95,10 @@ impl Sessions {
         Some(id)
     }
 
-    pub(crate) fn get(&self, id: SessionId) -> Option<Arc<Session>> {
-        self.by_id.lock().get(&id).cloned()
+    /// The session with that id, if it belongs to the principal who asks.
+    pub(crate) fn get(&self, id: SessionId, access: &Arc<Access>) -> Option<Arc<Session>> {
+        let session = self.by_id.lock().get(&id).cloned()?;
+        session.belongs_to(access).then_some(session)
     }
 
     /// Ends a session; says whether there was one.
@@ -115,6 +118,7 @@ impl Sessions {
         let client = |session: &Arc<Session>| ConnectedClient {
             name: name_of(session.identity().0.info()),
             transport: ClientTransport::Http,
+            principal: session.access().principal.clone(),
             pid: None,
             root: None,
             since: session.since,

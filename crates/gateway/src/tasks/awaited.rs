@@ -1,6 +1,6 @@
 //! A task that is awaited for a client.
 
-use toolbay_host::{CallEventSender, Host, HostRequest, InFlight, Resume, Routed};
+use toolbay_host::{CallEventSender, HostRequest, InFlight, Resume, Routed};
 use toolbay_protocol::{ErrorObject, ObjectBuilder, method};
 
 use super::{Task, our_request};
@@ -9,15 +9,14 @@ use crate::request::client::RequestClient;
 /// A task that is waited for on behalf of a client which gets its result as the response to a call. Dropping it before that
 /// cancels the task.
 pub(crate) struct AwaitedTask {
-    host: Host,
     client: RequestClient,
     task: Task,
     ended: bool,
 }
 
 impl AwaitedTask {
-    pub(crate) fn new(host: Host, client: RequestClient, task: Task) -> Self {
-        Self { host, client, task, ended: false }
+    pub(crate) fn new(client: RequestClient, task: Task) -> Self {
+        Self { client, task, ended: false }
     }
 
     /// Nothing is left to cancel.
@@ -44,7 +43,7 @@ impl AwaitedTask {
             our_request(&self.client, method_name, params).ok_or_else(crate::error::unknown_task)?;
         let resumes = Some(Resume { server: self.task.server.clone(), state: None });
         let caller = self.client.caller(method_name);
-        match self.host.dispatch(HostRequest { request: request.into(), caller, events, resumes }) {
+        match self.client.host.dispatch(HostRequest { request: request.into(), caller, events, resumes }) {
             Routed::Sent(call) => Ok(call),
             Routed::Refused(error) => Err(error),
             Routed::Answered(_) => Err(crate::error::unknown_task()), // only arguments are answered by the host
@@ -58,7 +57,7 @@ impl Drop for AwaitedTask {
         let (false, Ok(runtime)) = (self.ended, tokio::runtime::Handle::try_current()) else { return };
         if let Ok(call) = self.request(method::TASKS_CANCEL, None, None) {
             // The response is not needed, but a call that is dropped is not sent.
-            self.host.tasks().spawn_on(async move { drop(call.await) }, &runtime);
+            self.client.host.tasks().spawn_on(async move { drop(call.await) }, &runtime);
         }
     }
 }

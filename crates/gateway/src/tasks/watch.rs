@@ -65,7 +65,7 @@ impl TaskWatch {
             }
         }
         let watched = by_server.into_iter().map(|(server, ids)| {
-            let source = listen(gateway, client, &server, &ids, FIRST_PAUSE);
+            let source = listen(client, &server, &ids, FIRST_PAUSE);
             WatchedServer { server, ids, agreed: None, source, pause: FIRST_PAUSE }
         });
         Self {
@@ -138,7 +138,7 @@ impl WatchedServer {
                 },
                 TaskSource::Pausing(pause) => {
                     pause.as_mut().await;
-                    self.source = listen(gateway, client, &self.server, &self.ids, self.pause);
+                    self.source = listen(client, &self.server, &self.ids, self.pause);
                 }
             }
         }
@@ -163,7 +163,6 @@ impl WatchedServer {
 
 /// Listens at a server; where that is not possible, later again.
 fn listen(
-    gateway: &Arc<Gateway>,
     client: &RequestClient,
     server: &ServerName,
     ids: &BTreeMap<String, String>,
@@ -176,7 +175,7 @@ fn listen(
         let resumes = Some(Resume { server: server.clone(), state: None });
         let caller = client.caller(method::LISTEN);
         (
-            gateway.host.dispatch(HostRequest {
+            client.host.dispatch(HostRequest {
                 request: request.into(),
                 caller,
                 events: Some(sender),

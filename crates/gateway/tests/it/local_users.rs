@@ -3,11 +3,12 @@
 //! As root, another user is a real one. Others cannot become somebody else; for them the hub is somebody else's.
 #![expect(clippy::disallowed_methods, reason = "the test needs processes of another user")]
 
-use std::process::Command;
+use std::{process::Command, sync::Arc};
 
 use rustix::process::geteuid;
 use serde_json::json;
-use toolbay_gateway::{GatewayOptions, LocalUsers, Token};
+use toolbay_access::OwnerToken;
+use toolbay_gateway::{GatewayOptions, LocalUsers};
 
 use crate::test_gateway::{Hub, call};
 
@@ -101,8 +102,9 @@ async fn nor_are_those_who_send_and_leave_at_once() {
 
 #[tokio::test]
 async fn other_users_are_served_with_the_token_and_where_they_are_allowed() {
-    let token = Token::new("0123456789abcdef").ok();
-    let with_token = hub(GatewayOptions { token, ..Default::default() }).await;
+    let token = OwnerToken::new("0123456789abcdef").unwrap();
+    let with_token =
+        hub(GatewayOptions { authenticators: vec![Arc::new(token)], ..Default::default() }).await;
     let post = post();
     let mut post: Vec<&str> = post.iter().map(String::as_str).collect();
     assert_eq!(curl(&with_token, "/mcp", &post).await.0, "401");

@@ -1,16 +1,17 @@
 //! A host that must say who it is to a server at a URL: a gateway with a token is one.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use http::HeaderValue;
-use toolbay_gateway::{GatewayOptions, Token};
+use toolbay_access::OwnerToken;
+use toolbay_gateway::GatewayOptions;
 use toolbay_host::{AuthenticationError, CatalogKind, Host, HostEventKind, HostOptions, ServerState};
 
 use crate::test_gateway::{Hub, eventually};
 
 async fn stage() -> (Hub, Host) {
-    let hub =
-        Hub::with(GatewayOptions { token: Token::new("s3cret-0123456789").ok(), ..Default::default() }).await;
+    let token = OwnerToken::new("s3cret-0123456789").unwrap();
+    let hub = Hub::with(GatewayOptions { authenticators: vec![Arc::new(token)], ..Default::default() }).await;
     let url = format!("http://{}/mcp", hub.address);
     let entry = serde_json::json!({ "mcpServers": { "far": { "url": url } } }).to_string();
     let servers = toolbay_config::parse(&entry, std::path::Path::new("")).unwrap().servers;

@@ -1,5 +1,7 @@
 //! Host and Origin (S1).
 
+use std::sync::Arc;
+
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
@@ -135,8 +137,9 @@ const PAGE: &str = "https://app.example.com";
 /// A hub that lets pages of one site in, and wants a token.
 async fn hub_for_a_page() -> Hub {
     let allowed_origins: Vec<Origin> = vec![PAGE.parse().unwrap()];
-    let token = toolbay_gateway::Token::new("0123456789abcdef").ok();
-    Hub::with(GatewayOptions { allowed_origins, token, ..Default::default() }).await
+    let token = toolbay_access::OwnerToken::new("0123456789abcdef").unwrap();
+    let authenticators = vec![Arc::new(token) as _];
+    Hub::with(GatewayOptions { allowed_origins, authenticators, ..Default::default() }).await
 }
 
 #[tokio::test]

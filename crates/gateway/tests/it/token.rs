@@ -1,11 +1,12 @@
 //! A token that every request must carry.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use serde_json::json;
 use tokio::time::Instant;
-use toolbay_gateway::{GatewayOptions, InvalidToken, Token};
+use toolbay_access::{Authenticator, OwnerToken};
+use toolbay_gateway::GatewayOptions;
 
 use crate::{
     http::Ask,
@@ -15,9 +16,14 @@ use crate::{
 
 const TOKEN: &str = "s3cret-0123456789";
 
+fn token() -> Arc<dyn Authenticator> {
+    Arc::new(OwnerToken::new(TOKEN).unwrap())
+}
+
 async fn hub() -> Hub {
-    let token = Token::new(TOKEN).ok();
-    Hub::with(GatewayOptions { token, wrong_token_delay: Duration::ZERO, ..Default::default() }).await
+    let authenticators = vec![token()];
+    Hub::with(GatewayOptions { authenticators, wrong_token_delay: Duration::ZERO, ..Default::default() })
+        .await
 }
 
 #[tokio::test]
@@ -42,7 +48,8 @@ async fn without_it_nothing_is_served_anywhere_and_no_body_is_read() {
             let ask = wrong.iter().fold(endpoint.clone(), |ask, wrong| ask.header("authorization", wrong));
             let answer = hub.send(ask).await;
             assert_eq!(answer.status, 401, "{wrong:?}: {endpoint:?}");
-            assert_eq!(answer.header("www-authenticate"), Some("Bearer"));
+            let challenge = if wrong.is_some() { r#"Bearer error="invalid_token""# } else { "Bearer" };
+            assert_eq!(answer.header("www-authenticate"), Some(challenge));
         }
         let twice = endpoint
             .clone()
@@ -96,21 +103,13 @@ async fn health_without_the_token_says_only_that_the_hub_runs() {
     assert_eq!(hub.send(Ask::new("POST", "/health")).await.status, 401);
 }
 
-#[test]
-fn what_a_header_cannot_carry_is_no_token() {
-    for text in ["", "a b", "ä", "a\n", " a"] {
-        assert_eq!(Token::new(text).unwrap_err(), InvalidToken::Unsendable, "{text:?}");
-    }
-    assert_eq!(Token::new("123456789012345").unwrap_err(), InvalidToken::TooShort);
-    assert!(!format!("{:?}", Token::new("s3cret-0123456789")).contains("s3cret-0123456789"));
-}
-
 /// Whoever guesses is slowed, and nobody else.
 #[tokio::test]
 async fn after_several_wrong_tokens_further_ones_are_answered_slowly_and_the_right_one_is_not() {
     const DELAY: Duration = Duration::from_secs(3);
-    let token = Token::new(TOKEN).ok();
-    let hub = Hub::with(GatewayOptions { token, wrong_token_delay: DELAY, ..Default::default() }).await;
+    let authenticators = vec![token()];
+    let options = GatewayOptions { authenticators, wrong_token_delay: DELAY, ..Default::default() };
+    let hub = Hub::with(options).await;
     let ask = |token: &str| {
         Ask::post(&call(1, "echo", json!({}))).header("authorization", &format!("Bearer {token}"))
     };

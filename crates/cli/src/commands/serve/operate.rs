@@ -141,6 +141,7 @@ fn client_snapshot(client: ConnectedClient) -> ClientSnapshot {
     ClientSnapshot {
         name: client.name,
         transport: transport.to_owned(),
+        principal: client.principal.to_string(),
         pid: client.pid,
         root: client.root.as_deref().map(ToOwned::to_owned),
         since_ms: millis(client.since),

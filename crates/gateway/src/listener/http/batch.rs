@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use toolbay_access::Access;
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, ParseError, Revision, method, parse_batch};
 
 use super::{EarlyResponse, HttpListener, early};
@@ -23,8 +24,13 @@ use crate::{
 
 impl HttpListener {
     /// Batches exist in 2025-03-26 only. Each element is checked alone; responses come in the order of the requests.
-    pub(super) async fn batch(&self, body: Bytes, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
-        let session = self.session(headers)?.map(|(_, session)| session);
+    pub(super) async fn batch(
+        &self,
+        body: Bytes,
+        headers: &HeaderMap,
+        access: &Arc<Access>,
+    ) -> EarlyResponse<HttpResponse> {
+        let session = self.session(headers, access)?.map(|(_, session)| session);
         let named = single(headers, &headers::PROTOCOL_VERSION).ok().flatten();
         let revision = match (&session, named) {
             (Some(session), _) => Some(session.revision),
@@ -38,8 +44,10 @@ impl HttpListener {
             Ok(messages) => messages,
             Err(why) => return early(StatusCode::BAD_REQUEST, None, &error::malformed(&why)),
         };
-        let client =
-            session.map_or_else(|| RequestClient::unknown(Revision::HTTP_DEFAULT), RequestClient::of_session);
+        let client = match session {
+            Some(session) => RequestClient::of_session(&self.gateway, session, access.clone()),
+            None => RequestClient::unknown(&self.gateway, Revision::HTTP_DEFAULT, access.clone()),
+        };
         // Whatever belongs to one of its requests would reach the client only with all the responses.
         let client = client.without_events();
         let mut served = Vec::new();
@@ -52,10 +60,10 @@ impl HttpListener {
                 }
                 Ok(Message::Request(request)) => served.push(self.gateway.serve(&client, request.into())),
                 Ok(Message::Notification(notification)) => {
-                    self.notification(&notification, headers)?;
+                    self.notification(&notification, headers, access)?;
                 }
                 Ok(Message::Response(response)) => {
-                    self.response(&response, headers)?;
+                    self.response(&response, headers, access)?;
                 }
                 Err(why) => served.push(Served::Known(FinalResponse::error(None, &error::malformed(&why)))),
             }

@@ -9,6 +9,7 @@ use http::{HeaderMap, Request as HttpRequest, StatusCode};
 use hyper::body::Incoming as HttpBody;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
+use toolbay_access::{Access, Principal};
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Rope};
 use toolbay_transport::{
     Connection, Incoming,
@@ -29,9 +30,9 @@ use crate::{
 
 impl HttpListener {
     /// Opens a client's stream. Its session ends with it.
-    pub(super) fn open_sse(&self, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
+    pub(super) fn open_sse(&self, headers: &HeaderMap, access: Arc<Access>) -> EarlyResponse<HttpResponse> {
         accepted(headers)?;
-        let Some((inbox, incoming)) = self.gateway.sse_inboxes.open() else {
+        let Some((inbox, incoming)) = self.gateway.sse_inboxes.open(access.principal.clone()) else {
             return Err(Box::new(too_many("too many streams; try again later", None)));
         };
         let (outgoing, texts) = mpsc::channel(AHEAD);
@@ -44,7 +45,7 @@ impl HttpListener {
                     tracing::warn!("a client does not read its stream on /sse; closing its connection");
                 }
             };
-            let client = gateway.clients.enter(ClientTransport::Sse, None);
+            let client = gateway.clients.enter(ClientTransport::Sse, access, None);
             tokio::join!(connection::run(&gateway, Connection { outgoing, incoming }, client, stop), forward);
             drop(inbox);
         });
@@ -52,7 +53,11 @@ impl HttpListener {
     }
 
     /// Takes a message of a client that has a stream; the response is sent there.
-    pub(super) async fn message(&self, request: HttpRequest<HttpBody>) -> EarlyResponse<HttpResponse> {
+    pub(super) async fn message(
+        &self,
+        request: HttpRequest<HttpBody>,
+        access: Arc<Access>,
+    ) -> EarlyResponse<HttpResponse> {
         let (head, body) = request.into_parts();
         check_content_type(&head.headers)?;
         let id = session_id(head.uri.query().unwrap_or_default());
@@ -60,7 +65,8 @@ impl HttpListener {
             let message = "unknown session; open a stream with GET /sse";
             early(StatusCode::NOT_FOUND, None, &ErrorObject::new(ErrorCode::INVALID_REQUEST, message))
         };
-        let Some(inbox) = id.and_then(|id| self.gateway.sse_inboxes.find(id)) else { return unknown() };
+        let inbox = id.and_then(|id| self.gateway.sse_inboxes.find(id, &access.principal));
+        let Some(inbox) = inbox else { return unknown() };
         let message = match Message::parse(self.read_body(body).await?) {
             Ok(message) => message,
             Err(why) => return early(StatusCode::BAD_REQUEST, None, &error::malformed(&why)),
@@ -100,7 +106,7 @@ fn events(first: Rope, reader: QueueReader) -> Body {
 #[derive(Debug)]
 pub(crate) struct SseInboxes {
     limit: usize,
-    by_id: Mutex<HashMap<SessionId, mpsc::Sender<Incoming>>>,
+    by_id: Mutex<HashMap<SessionId, (Principal, mpsc::Sender<Incoming>)>>,
 }
 
 /// A inbox is there for as long as this is.
@@ -116,19 +122,25 @@ impl SseInboxes {
     }
 
     /// A new inbox and what arrives in it, unless there are too many.
-    pub(crate) fn open(self: &Arc<Self>) -> Option<(SseInbox, mpsc::Receiver<Incoming>)> {
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        principal: Principal,
+    ) -> Option<(SseInbox, mpsc::Receiver<Incoming>)> {
         let id = SessionId::random()?;
         let mut by_id = self.by_id.lock();
         if by_id.len() >= self.limit {
             return None;
         }
         let (messages, incoming) = mpsc::channel(Connection::QUEUE);
-        by_id.insert(id, messages);
+        by_id.insert(id, (principal, messages));
         Some((SseInbox { id, all: self.clone() }, incoming))
     }
 
-    pub(crate) fn find(&self, id: SessionId) -> Option<mpsc::Sender<Incoming>> {
-        self.by_id.lock().get(&id).cloned()
+    /// The inbox with that id, if it belongs to the principal who asks.
+    pub(crate) fn find(&self, id: SessionId, principal: &Principal) -> Option<mpsc::Sender<Incoming>> {
+        let by_id = self.by_id.lock();
+        let (owner, inbox) = by_id.get(&id)?;
+        (owner == principal).then(|| inbox.clone())
     }
 }
 

@@ -1,10 +1,13 @@
 //! One message per POST.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request as HttpRequest, StatusCode, request::Parts};
 use hyper::body::Incoming;
+use toolbay_access::Access;
 use toolbay_protocol::{
-    ErrorObject, Message, Notification, ParseError, Request, RequestId, Response, Revision, meta, method,
+    ErrorObject, Message, Notification, ParseError, Request, RequestId, Response, meta, method,
 };
 use toolbay_transport::http::read_body;
 
@@ -30,18 +33,22 @@ use crate::{
 };
 
 impl HttpListener {
-    pub(super) async fn post(&self, request: HttpRequest<Incoming>) -> EarlyResponse<HttpResponse> {
+    pub(super) async fn post(
+        &self,
+        request: HttpRequest<Incoming>,
+        access: Arc<Access>,
+    ) -> EarlyResponse<HttpResponse> {
         let (Parts { headers, .. }, body) = request.into_parts();
         check_content_type(&headers)?;
         let accepts = accepted(&headers)?;
         let body = self.read_body(body).await?;
         let message = Message::parse(body.clone());
-        let capture = self.capture(&message, &body, &headers);
+        let capture = self.capture(&message, &body, &headers, &access);
         let response = match message {
-            Ok(Message::Request(request)) => self.request(request, headers, accepts).await,
-            Ok(Message::Notification(notification)) => self.notification(&notification, &headers),
-            Ok(Message::Response(response)) => self.response(&response, &headers),
-            Err(ParseError::Batch) => self.batch(body, &headers).await,
+            Ok(Message::Request(request)) => self.request(request, headers, access, accepts).await,
+            Ok(Message::Notification(notification)) => self.notification(&notification, &headers, &access),
+            Ok(Message::Response(response)) => self.response(&response, &headers, &access),
+            Err(ParseError::Batch) => self.batch(body, &headers, &access).await,
             Err(why) => early(StatusCode::BAD_REQUEST, None, &error::malformed(&why)),
         };
         match capture {
@@ -56,6 +63,7 @@ impl HttpListener {
         message: &Result<Message, ParseError>,
         body: &Bytes,
         headers: &HeaderMap,
+        access: &Arc<Access>,
     ) -> Option<Box<ClientCapture>> {
         let is_subscription =
             matches!(message, Ok(Message::Request(request)) if request.call.method() == method::LISTEN);
@@ -69,7 +77,7 @@ impl HttpListener {
             }
             Ok(Message::Notification(_) | Message::Response(_)) | Err(_) => None,
         };
-        let client = match (info, self.session(headers)) {
+        let client = match (info, self.session(headers, access)) {
             (None, Ok(Some((_, session)))) => CapturedClient::Session(session),
             (info, _) => CapturedClient::Named(info.and_then(name_of).map(Into::into)),
         };
@@ -94,9 +102,10 @@ impl HttpListener {
         &self,
         request: Box<Request>,
         headers: HeaderMap,
+        access: Arc<Access>,
         accepts: Accepts,
     ) -> EarlyResponse<HttpResponse> {
-        let client = match self.client_of(&request, &headers)? {
+        let client = match self.client_of(&request, &headers, access)? {
             OpenedPost::Client(client) if accepts == Accepts::Json => client.without_events(),
             OpenedPost::Client(client) => client,
             OpenedPost::Initialized(response) => return Ok(*response),
@@ -104,7 +113,7 @@ impl HttpListener {
         let client = client.on_http();
         let features = client.revision.features();
         let mut served = if features.has_mirrored_headers() && request.call.method() == method::TOOLS_CALL {
-            self.check_params(&request, &headers).await?;
+            self.check_params(&client, &request, &headers).await?;
             self.gateway.serve_now(&client, request.into()) // its server was waited for just now
         } else {
             self.gateway.serve(&client, request.into())
@@ -156,23 +165,28 @@ impl HttpListener {
     }
 
     /// Identifies the client, by the rules of the request's revision.
-    fn client_of(&self, request: &Request, headers: &HeaderMap) -> EarlyResponse<OpenedPost> {
+    fn client_of(
+        &self,
+        request: &Request,
+        headers: &HeaderMap,
+        access: Arc<Access>,
+    ) -> EarlyResponse<OpenedPost> {
         let bad = |error: &ErrorObject| json_error(StatusCode::BAD_REQUEST, Some(&request.id), error);
         match revision::revision_of(&request.call, headers).map_err(|error| Box::new(bad(&error)))? {
             RequestRevision::Modern => {
                 revision::check_meta(&request.call)
                     .and_then(|()| revision::check_headers(request, headers))
                     .map_err(|error| Box::new(bad(&error)))?;
-                let client = RequestClient::of_request(Revision::LATEST, &request.call);
+                let client = RequestClient::of_request(&self.gateway, &request.call, access);
                 Ok(OpenedPost::Client(client))
             }
             RequestRevision::Legacy(_) if request.call.method() == method::INITIALIZE => {
-                Ok(OpenedPost::Initialized(Box::new(self.initialize(request)?)))
+                Ok(OpenedPost::Initialized(Box::new(self.initialize(request, access)?)))
             }
             RequestRevision::Legacy(revision) => {
-                let client = match self.session(headers)? {
-                    Some((_, session)) => RequestClient::of_session(session),
-                    None => RequestClient::unknown(revision),
+                let client = match self.session(headers, &access)? {
+                    Some((_, session)) => RequestClient::of_session(&self.gateway, session, access),
+                    None => RequestClient::unknown(&self.gateway, revision, access),
                 };
                 Ok(OpenedPost::Client(client))
             }
@@ -180,26 +194,33 @@ impl HttpListener {
     }
 
     /// Checks the headers that the tool of a call wants; a tool whose server is starting is waited for.
-    async fn check_params(&self, request: &Request, headers: &HeaderMap) -> EarlyResponse<()> {
-        let arrival = self.gateway.host.arrival(request).map(Box::pin); // rare, and large
+    async fn check_params(
+        &self,
+        client: &RequestClient,
+        request: &Request,
+        headers: &HeaderMap,
+    ) -> EarlyResponse<()> {
+        let arrival = client.host.arrival(request).map(Box::pin); // rare, and large
         if let Some(arrival) = arrival {
             arrival.await;
         }
         let name = request.call.string_param("name");
-        let Some(mirrored) = name.and_then(|name| self.gateway.host.header_params(&name)) else {
+        let Some(mirrored) = name.and_then(|name| client.host.header_params(&name)) else {
             return Ok(());
         };
         revision::check_params(request, &mirrored, headers)
             .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))
     }
 
-    fn initialize(&self, request: &Request) -> EarlyResponse<HttpResponse> {
-        let session = open_session(&request.call)
+    fn initialize(&self, request: &Request, access: Arc<Access>) -> EarlyResponse<HttpResponse> {
+        let host = self.gateway.host_for(&access);
+        let session = open_session(&request.call, access)
             .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-        let result = self.gateway.initialize_result(session.revision, &request.call);
-        let Some(id) = self.gateway.sessions.add(session) else {
+        let result = self.gateway.initialize_result(&host, session.revision, &request.call);
+        let Some(id) = self.gateway.sessions.add(session.clone()) else {
             return Err(Box::new(too_many("too many sessions; try again later", Some(&request.id))));
         };
+        self.end_with_access(id, &session);
         let mut response = json(StatusCode::OK, toolbay_protocol::result(&request.id, &result).into());
         if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
             response.headers_mut().insert(headers::SESSION_ID, value);
@@ -211,8 +232,9 @@ impl HttpListener {
         &self,
         notification: &Notification,
         headers: &HeaderMap,
+        access: &Arc<Access>,
     ) -> EarlyResponse<HttpResponse> {
-        if let Some((_, session)) = self.session(headers)? {
+        if let Some((_, session)) = self.session(headers, access)? {
             session.touch();
             if notification.method() == method::CANCELLED {
                 let id = notification.param("requestId").map(|span| notification.raw(span));
@@ -225,8 +247,13 @@ impl HttpListener {
     }
 
     /// A client's response to a server request.
-    pub(super) fn response(&self, response: &Response, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
-        if let Some((_, session)) = self.session(headers)? {
+    pub(super) fn response(
+        &self,
+        response: &Response,
+        headers: &HeaderMap,
+        access: &Arc<Access>,
+    ) -> EarlyResponse<HttpResponse> {
+        if let Some((_, session)) = self.session(headers, access)? {
             session.on_response(response);
         }
         Ok(empty(StatusCode::ACCEPTED))

@@ -1,7 +1,10 @@
 //! HTTP responses that are streams of events.
 
+use std::sync::Arc;
+
 use futures_util::stream::unfold;
 use http::{HeaderMap, StatusCode};
+use toolbay_access::Access;
 use toolbay_protocol::{ErrorCode, ErrorObject, Rope};
 use toolbay_transport::http::{Body, event, keep_alive};
 
@@ -21,13 +24,13 @@ use crate::{
 
 impl HttpListener {
     /// The stream of a session for messages that belong to no request.
-    pub(super) fn get(&self, headers: &HeaderMap) -> EarlyResponse<HttpResponse> {
+    pub(super) fn get(&self, headers: &HeaderMap, access: &Arc<Access>) -> EarlyResponse<HttpResponse> {
         if accepted(headers)? == Accepts::Json {
             let error =
                 ErrorObject::new(ErrorCode::INVALID_REQUEST, "the client must accept text/event-stream");
             return early(StatusCode::NOT_ACCEPTABLE, None, &error);
         }
-        let Some((_, session)) = self.legacy_session(headers)? else {
+        let Some((_, session)) = self.legacy_session(headers, access)? else {
             return Ok(not_allowed("POST"));
         };
         session.touch();
@@ -46,8 +49,10 @@ impl HttpListener {
             Some(ResumedStream::NewChanges) | None => {}
         }
         let replaced = session.take_stream();
-        let source =
-            StreamSource::Changes(SessionStream::open(&self.gateway.host, session.clone()), replaced);
+        let source = StreamSource::Changes(
+            SessionStream::open(&self.gateway.host_for(access), session.clone()),
+            replaced,
+        );
         match session.streams.open(source, &session, self.stop.clone(), self.gateway.host.tasks()) {
             Ok(reader) => Ok(capture.capture_response(read(reader))),
             Err(TooManyStreams(_)) => {

@@ -6,6 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request as HttpRequest, StatusCod
 use hyper::body::Incoming;
 use tokio::sync::mpsc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_access::Access;
 use toolbay_protocol::{ErrorCode, ErrorObject};
 use toolbay_transport::{
     Connection,
@@ -31,7 +32,11 @@ const FLUSH: Duration = Duration::from_secs(2);
 
 impl HttpListener {
     /// Makes the connection a WebSocket and serves the client there. Host, Origin and token are judged already.
-    pub(super) fn open_ws(&self, mut request: HttpRequest<Incoming>) -> EarlyResponse<HttpResponse> {
+    pub(super) fn open_ws(
+        &self,
+        mut request: HttpRequest<Incoming>,
+        access: Arc<Access>,
+    ) -> EarlyResponse<HttpResponse> {
         let key = requested_upgrade(request.headers())?;
         let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
         let headers = response.headers_mut();
@@ -50,7 +55,7 @@ impl HttpListener {
                 () = stop.cancelled() => return,
             };
             match taken {
-                Ok(stream) => serve(&gateway, stream, stop, cut).await,
+                Ok(stream) => serve(&gateway, stream, access, stop, cut).await,
                 Err(error) => {
                     tracing::debug!(%error, "a client disconnected before the WebSocket was established")
                 }
@@ -64,6 +69,7 @@ impl HttpListener {
 async fn serve(
     gateway: &Arc<Gateway>,
     stream: UpgradedStream,
+    access: Arc<Access>,
     stop: CancellationToken,
     cut: CancellationToken,
 ) {
@@ -72,8 +78,11 @@ async fn serve(
     let (outgoing, texts) = mpsc::channel(AHEAD);
     let connection = Connection { outgoing, incoming: client.incoming };
     let served = async {
-        let client = gateway.clients.enter(ClientTransport::WebSocket, None);
-        connection::run(gateway, connection, client, stop).await;
+        let client = gateway.clients.enter(ClientTransport::WebSocket, access.clone(), None);
+        tokio::select! {
+            () = connection::run(gateway, connection, client, stop) => {}
+            () = access.ended(), if access.can_end() => return,
+        }
         tokio::time::sleep(FLUSH).await;
     };
     let passed_on = async {

@@ -37,7 +37,7 @@ impl CallRun {
 
     /// Waits for the end of a task, which is the response to the request. `created` is the task as its server created it.
     pub(super) async fn await_task(&mut self, task: Task, created: &Response) -> OrResponse<FinalResponse> {
-        let task = AwaitedTask::new(self.gateway.host.clone(), self.client.clone(), task);
+        let task = AwaitedTask::new(self.client.clone(), task);
         match task.task().kind {
             TaskProtocol::Extension => self.poll_task(task, created).await,
             TaskProtocol::Experiment => {
@@ -65,7 +65,7 @@ impl CallRun {
     /// Polls a task of the extension until it has ended, and has the client provide the input that it requires.
     async fn poll_task(&mut self, task: AwaitedTask, created: &Response) -> OrResponse<FinalResponse> {
         self.server = None; // what the client gets from here on is not about the task
-        let server = self.gateway.host.server(task.task().server.as_str());
+        let server = self.client.host.server(task.task().server.as_str());
         let total = server.ok_or_else(|| self.failed(&error::unknown_task()))?.timeouts().total;
         let mut deadline = Instant::now() + total;
         let mut interval = interval_of(created).unwrap_or(USUAL_INTERVAL);
