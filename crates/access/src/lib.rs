@@ -11,9 +11,11 @@ pub mod issuer;
 mod owner_token;
 mod principal;
 pub mod proxy;
+mod public_url;
 mod rights;
 
 pub use authenticator::{Access, Authenticator, Refusal};
 pub use owner_token::{InvalidToken, OwnerToken};
 pub use principal::Principal;
+pub use public_url::{InvalidPublicUrl, PublicUrl};
 pub use rights::{Rights, Tier};

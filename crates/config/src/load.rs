@@ -16,8 +16,8 @@ use root::{ProjectRoot, in_full};
 use toolbay_protocol::ServerName;
 
 use crate::{
-    Extension, Format, HubFile, Location, Permission, Problem, ReadFiles, ServerConfig, ServerEndpoint,
-    Syntax, Variables, WrittenServer,
+    AuthSection, Extension, Format, HubFile, Location, Permission, Problem, ReadFiles, ServerConfig,
+    ServerEndpoint, Syntax, Variables, WrittenServer,
     env::decides_what_runs,
     files::{
         ownership::{self, OwnershipError},
@@ -72,6 +72,8 @@ pub struct ConfigFile {
     pub inputs: Vec<Input>,
     /// Settings of the hub itself, in our own format.
     pub hub: HubFile,
+    /// Who may use the hub over HTTP, in our own format.
+    pub auth: AuthSection,
     /// What is ignored because the file is a project's.
     pub ignored: Vec<Problem>,
     /// Entries that cannot be used, and why.
@@ -239,6 +241,7 @@ fn parse_from(
     } else if found.format == Format::Toolbay {
         let section = native::hub(&root, text, &ground.folder, &reader.variables);
         reader.file.hub = section.hub;
+        reader.file.auth = section.auth;
         reader.file.problems.extend(section.problems);
     }
     let entries = chosen(found, variables.workspace.as_deref());
@@ -383,8 +386,9 @@ impl FileReader<'_> {
             |key: &&Key| key.text != "servers" && (is_ours || native::TOP.contains(&key.text.as_str()));
         let ignored = keys.filter(is_ignored).take(native::MOST_PROBLEMS).map(|key| {
             let message = match key.text.as_str() {
-                "hub" => {
-                    "`[hub]` is ignored in a project file; it belongs in your own toolbay.toml".to_owned()
+                "hub" | "auth" => {
+                    let name = &key.text;
+                    format!("`[{name}]` is ignored in a project file; it belongs in your own toolbay.toml")
                 }
                 other => {
                     format!("`{other}` is ignored in a project file, which can only define servers")

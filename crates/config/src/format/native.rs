@@ -1,8 +1,9 @@
 //! Our own `toolbay.toml`.
 //!
-//! `[servers.NAME]` has the keys of an entry and the settings of the server, side by side; `[hub]` has the settings of the hub. An
-//! unknown key is an error, and is reported with its line and column.
+//! `[servers.NAME]` has the keys of an entry and the settings of the server, side by side; `[hub]` has the settings of the hub,
+//! `[auth]` says who may use it. An unknown key is an error, and is reported with its line and column.
 
+mod auth;
 mod hub;
 
 use serde_json::{Map, Value};
@@ -23,6 +24,7 @@ use crate::{
     template::{Style, Template},
 };
 
+pub use auth::{AuthFile, AuthSection, ClaimFile, ClientSecret, IntrospectionFile};
 pub(crate) use hub::hub;
 pub use hub::{HubFile, Listen};
 
@@ -30,15 +32,16 @@ pub use hub::{HubFile, Listen};
 pub(crate) const MOST_PROBLEMS: usize = 16;
 
 /// At the root.
-pub(crate) const TOP: [&str; 2] = ["hub", "servers"];
+pub(crate) const TOP: [&str; 3] = ["auth", "hub", "servers"];
 
 /// In `[hub]`.
-pub(crate) const HUB: [&str; 13] = [
+pub(crate) const HUB: [&str; 14] = [
     "listen",
     "naming",
     "token_file",
     "tls_cert",
     "tls_key",
+    "public_url",
     "public_name",
     "allow_origin",
     "allow_unauthenticated",
@@ -253,6 +256,7 @@ mod tests {
         for (pointer, known) in [
             ("/properties", &TOP[..]),
             ("/properties/hub/properties", &HUB),
+            ("/properties/auth/properties", &auth::KEYS),
             ("/definitions/server/properties", &server),
         ] {
             let mut known = known.to_vec();

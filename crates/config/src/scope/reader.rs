@@ -7,7 +7,9 @@ use std::{
 };
 
 use super::{Declared, Layer, Merged, Scope, ScopedFile, merge};
-use crate::{Approvals, ConfigError, ConfigFile, HubFile, Origin, Permission, Problem, WrittenServer};
+use crate::{
+    Approvals, AuthSection, ConfigError, ConfigFile, HubFile, Origin, Permission, Problem, WrittenServer,
+};
 
 /// Reads the files of all scopes.
 ///
@@ -26,6 +28,7 @@ pub struct ScopeReader {
 struct Last {
     servers: Vec<Declared>,
     hub: HubFile,
+    auth: AuthSection,
 }
 
 /// What was read.
@@ -35,6 +38,8 @@ pub struct Reading {
     pub merged: Merged,
     /// Settings of the hub itself, never a project's: a repository does not decide where the user's hub listens.
     pub hub: HubFile,
+    /// Who may use the hub over HTTP, never a project's.
+    pub auth: AuthSection,
     /// Files that cannot be used now.
     pub errors: Vec<ConfigError>,
     /// Entries that cannot be used now, with their file.
@@ -75,7 +80,8 @@ impl ScopeReader {
             match load(&file.path, origin) {
                 Ok(found) => {
                     let path = || file.path.clone();
-                    *last = Last { servers: found.declared_or(&last.servers), hub: found.hub };
+                    *last =
+                        Last { servers: found.declared_or(&last.servers), hub: found.hub, auth: found.auth };
                     reading.warnings.extend(found.ignored.into_iter().map(|problem| (path(), problem)));
                     reading.problems.extend(found.problems.into_iter().map(|problem| (path(), problem)));
                 }
@@ -85,9 +91,11 @@ impl ScopeReader {
                 Err(error) => reading.errors.push(error),
             }
         }
-        let of_user = self.files.iter().zip(&self.last).filter(|(file, _)| file.scope != Scope::Project);
-        let mut hubs = of_user.map(|(_, last)| &last.hub);
+        let of_user = || self.files.iter().zip(&self.last).filter(|(file, _)| file.scope != Scope::Project);
+        let mut hubs = of_user().map(|(_, last)| &last.hub);
         reading.hub = hubs.find(|hub| **hub != HubFile::default()).cloned().unwrap_or_default();
+        let mut auths = of_user().map(|(_, last)| &last.auth);
+        reading.auth = auths.find(|auth| **auth != AuthSection::Absent).cloned().unwrap_or_default();
         reading.merged = merge(self.files.iter().zip(&self.last).map(|(file, last)| {
             let mut servers = last.servers.clone();
             if file.scope == Scope::Project {

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod approvals; // what a project may run, and by whose approval
+mod auth; // who may use the hub
 mod broken_files; // files that are half written or damaged
 mod built_in; // servers that are a part of Toolbay
 mod edits; // changing files in place

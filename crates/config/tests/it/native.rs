@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path, time::Duration};
 
 use serde_json::Value;
 use toolbay_config::{
-    ConfigFile, Format, InheritEnv, Listen, Permission, Restart, RevisionSetting, ServerConfig,
+    AuthSection, ConfigFile, Format, InheritEnv, Listen, Permission, Restart, RevisionSetting, ServerConfig,
     ServerEndpoint, Sharing, Start, Stderr, Transport, parse, schema,
 };
 
@@ -104,9 +104,13 @@ fn everything_in_it_is_read() {
     assert_eq!(file.hub.naming.as_deref(), Some("prefix"));
     assert_eq!(file.hub.tls_key.as_deref(), Some(Path::new("/etc/hub.key")), "it is relative to the file");
     assert_eq!(
-        (&file.hub.public_name[..], &file.hub.allow_origin[..]),
-        (&["hub.example.com".to_owned()][..], &["http://localhost:5173".to_owned()][..])
+        (file.hub.public_url.as_deref(), &file.hub.allow_origin[..]),
+        (Some("https://hub.example.com"), &["http://localhost:5173".to_owned()][..])
     );
+    let AuthSection::Valid(auth) = &file.auth else { panic!("{:?}", file.auth) };
+    assert_eq!(auth.issuer, "https://login.example.com/realms/main");
+    assert_eq!(auth.scope_includes["mcp:write"], ["mcp", "mcp:read"]);
+    assert_eq!(auth.tier_claim.as_ref().unwrap().values["admin"], "destructive");
     assert_eq!((file.hub.allow_unauthenticated, file.hub.allow_local_users), (Some(false), Some(false)));
     assert_eq!((file.hub.share, file.hub.linger()), (Some(true), Duration::from_secs(300)));
     assert_eq!(file.hub.first_list_wait(), Duration::from_secs(2));
@@ -145,13 +149,17 @@ fn restarts_can_be_switched_off_in_every_format() {
 fn the_example_shows_every_key_and_fits_the_schema() {
     assert!(fits_schema(EXAMPLE));
     // Those that name files which are not there are in comments.
-    let whole = EXAMPLE.replace("\n# env_file", "\nenv_file").replace("\n# ca", "\nca");
+    let whole = EXAMPLE
+        .replace("\n# env_file", "\nenv_file")
+        .replace("\n# ca", "\nca")
+        .replace("\n# introspection", "\nintrospection");
     assert!(fits_schema(&whole));
     let whole = as_json(&whole);
     let shown: BTreeSet<&String> = whole["servers"].as_object().unwrap().values().flat_map(keys).collect();
     let schema = schema();
     assert_eq!(shown, keys(&schema["definitions"]["server"]["properties"]).collect());
     assert!(keys(&whole["hub"]).eq(keys(&schema["properties"]["hub"]["properties"])));
+    assert!(keys(&whole["auth"]).eq(keys(&schema["properties"]["auth"]["properties"])));
 }
 
 fn keys(object: &Value) -> impl Iterator<Item = &String> {

@@ -275,6 +275,11 @@ fn s22_other_sections_of_a_project_are_ignored_and_reported() {
         ),
         ("toolbay.toml", "hub.naming = 'none'\nservers.a.command = 'c'\n", "1:1 [hub]"),
         (
+            "toolbay.toml",
+            "[auth]\nissuer = 'https://evil.example'\n[servers.a]\ncommand = 'c'\n",
+            "1:2 [auth]",
+        ),
+        (
             ".mcp.json",
             r#"{"hub": {"listen": "0.0.0.0:1"}, "mcpServers": {"a": {"command": "c"}}}"#,
             "1:2 [hub]",
@@ -286,6 +291,7 @@ fn s22_other_sections_of_a_project_are_ignored_and_reported() {
         fs::write(&path, text).unwrap();
         let file = load_from(&path, &Variables::default(), origin).unwrap();
         assert_eq!(file.hub, toolbay_config::HubFile::default(), "{text}");
+        assert_eq!(file.auth, toolbay_config::AuthSection::Absent, "{text}");
         assert_eq!(file.servers.len(), 1, "{text}: {:?}", file.problems);
         let told: Vec<String> = file
             .ignored

@@ -8,7 +8,11 @@ use std::{
     time::Duration,
 };
 
-use super::{HUB, TOP, unknown};
+use super::{
+    AuthSection, HUB, TOP,
+    auth::{self, check_url},
+    unknown,
+};
 use crate::{
     Problem, Variables,
     model::duration,
@@ -29,6 +33,8 @@ pub struct HubFile {
     pub tls_cert: Option<PathBuf>,
     /// The private key of the certificate (PEM). Set if and only if `tls_cert` is.
     pub tls_key: Option<PathBuf>,
+    /// The URL under which clients reach the hub, without `/mcp`.
+    pub public_url: Option<String>,
     /// Other names under which clients may reach the hub.
     pub public_name: Vec<String>,
     /// Origins of web pages that may use the hub.
@@ -109,6 +115,7 @@ pub(crate) const NAMINGS: [&str; 3] = ["prefix", "none", "prefix+alias"];
 #[derive(Debug, Default)]
 pub(crate) struct HubSection {
     pub(crate) hub: HubFile,
+    pub(crate) auth: AuthSection,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -133,6 +140,11 @@ pub(crate) fn hub(root: &Node, text: &str, folder: &Path, variables: &Variables)
                     wrong(key, "`tls_cert` and `tls_key` must be used together".to_owned());
                     (section.hub.tls_cert, section.hub.tls_key) = (None, None);
                 }
+            }
+            ("auth", Some(settings)) => section.auth = auth::read(key, settings, &mut wrong),
+            ("auth", None) => {
+                section.auth = AuthSection::Invalid;
+                wrong(key, "`auth` must be a table".to_owned());
             }
             (name @ ("servers" | "hub"), None) => wrong(key, format!("`{name}` must be a table")),
             (name, _) => wrong(key, unknown(name, &TOP)),
@@ -163,6 +175,11 @@ impl HubReader<'_> {
             "token_file" => self.hub.token_file = Some(self.path(key, node)?),
             "tls_cert" => self.hub.tls_cert = Some(self.path(key, node)?),
             "tls_key" => self.hub.tls_key = Some(self.path(key, node)?),
+            "public_url" => {
+                let url = node.text().ok_or_else(|| wrong_kind(key, "a string", node))?;
+                check_url(url).map_err(|why| format!("`{key}` {why}"))?;
+                self.hub.public_url = Some(url.to_owned());
+            }
             "public_name" => {
                 self.hub.public_name = texts(key, node)?.into_iter().map(str::to_owned).collect();
             }
