@@ -10,6 +10,7 @@ pub(crate) mod env;
 pub(crate) mod error;
 pub(crate) mod exit;
 pub(crate) mod hub;
+pub(crate) mod issuer;
 pub(crate) mod login_settings;
 pub(crate) mod login_store;
 pub(crate) mod logins;

@@ -12,6 +12,7 @@ pub(crate) mod tool_arguments;
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, Args, FromArgMatches, Parser, Subcommand, ValueEnum, value_parser};
+use toolbay_access::PublicUrl;
 use toolbay_config::{HubFile, Listen};
 use toolbay_gateway::{LocalUsers, Origin};
 use toolbay_host::Naming;
@@ -239,8 +240,11 @@ pub(crate) struct ServeArgs {
     /// Private key of the certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
-    /// Additional host name of the hub (`Host` header), with the port if it differs; repeatable
-    #[arg(long, value_name = "NAME[:PORT]")]
+    /// URL under which clients reach the hub, such as `https://hub.example.com`; required with `[auth]` on non-loopback addresses
+    #[arg(long, value_name = "URL")]
+    pub(crate) public_url: Option<PublicUrl>,
+    /// Replaced by --public-url
+    #[arg(long, value_name = "NAME[:PORT]", hide = true)]
     pub(crate) public_name: Vec<String>,
     /// Offer the built-in servers filesystem, text-editor, grep and memory for the project, besides those that are configured
     #[arg(long)]
@@ -250,6 +254,9 @@ pub(crate) struct ServeArgs {
     pub(crate) separate: bool,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
+    /// Whether `[auth]` protects the hub
+    #[arg(skip)]
+    pub(crate) has_issuer: bool,
 }
 
 /// Who may use a server over HTTP besides the user who runs it.
@@ -292,7 +299,16 @@ impl ServeArgs {
             access.allow_origin =
                 file.allow_origin.iter().map(|origin| written(origin)).collect::<Result<_, _>>()?;
         }
+        let public_url = match (&self.public_url, &file.public_url) {
+            (Some(typed), _) => Some(typed.clone()),
+            (None, Some(url)) => Some(url.parse().map_err(|why| {
+                CliError::usage(format!("`[hub] public_url`: `{url}` cannot be used: {why}"))
+            })?),
+            (None, None) => None,
+        };
         Ok(Self {
+            public_url,
+            has_issuer: self.has_issuer,
             listen: if self.listen.is_empty() { file.listen.clone() } else { self.listen.clone() },
             allow_unauthenticated: self.allow_unauthenticated || file.allow_unauthenticated == Some(true),
             token_file: self.token_file.clone().or_else(|| file.token_file.clone()),

@@ -8,7 +8,7 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_access::{Access, Authenticator};
+use toolbay_access::{Access, Authenticator, PublicUrl};
 use toolbay_host::{CatalogKind, Host};
 use toolbay_transport::{
     Connection,
@@ -27,6 +27,7 @@ use crate::{
     security::{
         local_user::LocalUsers,
         origin::{Origin, OriginGuard},
+        protected_resource::ProtectedResource,
         token_failures::TokenFailures,
     },
     session::registry::Sessions,
@@ -39,7 +40,9 @@ use crate::{
 pub struct GatewayOptions {
     /// The version we claim to be.
     pub version: &'static str,
-    /// Host names besides the loopback ones under which clients may reach us, each with a port if pages come from another
+    /// The URL under which clients reach us.
+    pub public_url: Option<PublicUrl>,
+    /// Other host names besides the loopback ones under which clients may reach us, each with a port if pages come from another
     /// port than the listener's, 80 and 443.
     pub public_names: Vec<String>,
     /// Whose pages may use us, besides our own.
@@ -49,6 +52,8 @@ pub struct GatewayOptions {
     /// Who knows the tokens of clients on HTTP, in the order in which they are asked. While none is in use, everyone who reaches
     /// us is the owner.
     pub authenticators: Vec<Arc<dyn Authenticator>>,
+    /// Where clients get tokens, if they can find that out by themselves.
+    pub protected_resource: Option<ProtectedResource>,
     /// Whether requests without a token are the owner's, although tokens are in use.
     pub allow_unauthenticated: bool,
     /// How long a response is held back to clients that show wrong tokens again and again.
@@ -74,10 +79,12 @@ impl Default for GatewayOptions {
     fn default() -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
+            public_url: None,
             public_names: Vec::new(),
             allowed_origins: Vec::new(),
             local_users: LocalUsers::default(),
             authenticators: Vec::new(),
+            protected_resource: None,
             allow_unauthenticated: false,
             wrong_token_delay: Duration::from_secs(1),
             limits: ConnectionLimits::default(),
@@ -177,12 +184,14 @@ impl Gateway {
             Ok(address) => address,
             Err(error) => return tracing::error!(%error, "a listener has no address and is not served"),
         };
-        let guard =
-            OriginGuard::new(address, &self.options.public_names, self.options.allowed_origins.clone());
+        let mut names = self.options.public_names.clone();
+        names.extend(self.options.public_url.iter().map(|url| url.authority().to_owned()));
+        let guard = OriginGuard::new(address, &names, self.options.allowed_origins.clone());
         // A listener beyond this machine has tokens, or the user allowed unauthenticated clients.
         let is_loopback = address.ip().to_canonical().is_loopback();
         let users = if is_loopback { self.options.local_users } else { LocalUsers::Anyone };
-        let http = Arc::new(HttpListener::new(self.clone(), guard, users, stop.clone()));
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let http = Arc::new(HttpListener::new(self.clone(), guard, users, scheme, stop.clone()));
         let tasks = self.connections.clone();
         let sweep = async {
             loop {

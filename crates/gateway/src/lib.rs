@@ -33,3 +33,4 @@ pub use connected_clients::{ATTACH, Attach, ClientTransport, ConnectedClient, GO
 pub use gateway::{Gateway, GatewayIdentity, GatewayOptions};
 pub use security::local_user::LocalUsers;
 pub use security::origin::{InvalidOrigin, Origin};
+pub use security::protected_resource::ProtectedResource;

@@ -2,4 +2,5 @@
 
 pub(crate) mod local_user;
 pub(crate) mod origin;
+pub(crate) mod protected_resource;
 pub(crate) mod token_failures;

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::{Value, json};
 use toolbay_builtin::hub::{StatusSource, hub};
-use toolbay_config::{HubFile, Permission, ServerConfig, Start, scope::user_file, shell_to_ask};
+use toolbay_config::{AuthSection, HubFile, Permission, ServerConfig, Start, scope::user_file, shell_to_ask};
 use toolbay_control::{HubStatus, Note};
 use toolbay_host::{Host, HostOptions, HubChain, InProcess, Naming, PendingPath, Shim, slugs};
 use toolbay_protocol::ServerName;
@@ -49,6 +49,8 @@ pub(crate) struct HubPlan {
     pub(crate) chain: HubChain,
     /// Settings of the hub itself.
     pub(crate) hub: HubFile,
+    /// Who may use it over HTTP.
+    pub(crate) auth: AuthSection,
     servers: Vec<ServerConfig>,
     naming: Option<Naming>,
     /// Whether nothing is configured.
@@ -84,6 +86,7 @@ impl HubPlan {
         }
         let identity = configuration.identity(&reading);
         let mut hub = reading.hub.clone();
+        let auth = reading.auth.clone();
         if let Some(own) = configuration.is_explicit.then(|| user_settings(context, &configuration)).flatten()
         {
             hub.share = hub.share.or(own.share);
@@ -100,6 +103,7 @@ impl HubPlan {
             folder: configuration.defaults.folder.clone().filter(|_| tells_of_itself),
             offers_hub: !configuration.is_explicit,
             hub,
+            auth,
             servers: configuration.servers(reading),
             configuration: Some(configuration),
             naming: None,
@@ -118,6 +122,7 @@ impl HubPlan {
                 configuration: None,
                 chain: cycle::chain(context, &[PathBuf::from(text)]),
                 hub: HubFile::default(),
+                auth: AuthSection::Absent,
                 servers: file.servers,
                 naming: Some(Naming::None),
                 tells_of_itself: false,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolbay_config::{ConfigError, HubFile, WatchMethod, scope::Reading, watch_files};
+use toolbay_config::{AuthSection, ConfigError, HubFile, WatchMethod, scope::Reading, watch_files};
 use toolbay_host::{ApplyReport, ConfigProblem, Host};
 
 use crate::{app::context::Context, configured::files::Configuration, term::output::Output};
@@ -17,7 +17,7 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
     if let WatchMethod::Polled { reason } = watch.method() {
         tracing::warn!("configuration files are polled every second: {reason}");
     }
-    let mut settings: Option<HubFile> = None;
+    let mut settings: Option<(HubFile, AuthSection)> = None;
     loop {
         // Read after the watch has begun, so that no change is missed.
         let reading;
@@ -33,10 +33,13 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
             context.out.note("the configuration is valid again");
             host.accept();
         }
-        let before = settings.replace(reading.hub.clone());
-        if before.is_some_and(|before| before != reading.hub) {
-            context.out.note("configuration: changes of `[hub]` take effect when the hub is restarted");
+        let now = (reading.hub.clone(), reading.auth.clone());
+        if settings.as_ref().is_some_and(|before| *before != now) {
+            context
+                .out
+                .note("configuration: changes of `[hub]` and `[auth]` take effect when the hub is restarted");
         }
+        settings = Some(now);
         let servers = configuration.servers(reading);
         report(&context.out, &host.apply(&servers).await);
         watch.changed().await;

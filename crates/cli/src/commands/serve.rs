@@ -5,6 +5,7 @@ pub(super) mod operate;
 
 use std::{sync::Arc, time::Duration};
 
+use toolbay_config::AuthSection;
 use toolbay_control::{ControlClient, ControlError, Listener};
 use toolbay_gateway::GatewayOptions;
 
@@ -13,7 +14,7 @@ use self::{
     operate::{Lifetime, Operation, operate},
 };
 use crate::{
-    app::{context::Context, cycle, error::CliError, hub::HubPlan, secrets},
+    app::{context::Context, cycle, error::CliError, hub::HubPlan, issuer, secrets},
     args::{BackgroundArgs, ServeArgs},
     term::style::clean_line,
 };
@@ -21,11 +22,16 @@ use crate::{
 pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliError> {
     let plan = HubPlan::read(context)?;
     cycle::refuse(&plan.chain)?;
-    let options = args.or(&plan.hub)?;
-    let gateway = gateway_options(context, &plan, &options)?;
+    let mut options = args.or(&plan.hub)?;
+    options.has_issuer = issuer::checked(&plan.auth)?.is_some();
+    if !options.public_name.is_empty() {
+        context.out.warn("`--public-name` and `public_name` are replaced by `--public-url` and `public_url`; they are still read");
+    }
+    let mut gateway = gateway_options(context, &plan, &options)?;
     // Before anything is opened or started: a second hub by mistake must not start everything twice.
     let control = if args.separate { None } else { take_place(context, &plan).await? };
     let listeners = Listeners::open(&options).await?;
+    issuer::protect(context, &plan.auth, &options, &listeners.addresses(), &mut gateway).await?;
     greet(context, &plan, &listeners)?;
     operate(context, Operation { plan, listeners, control, gateway, lifetime: Lifetime::Foreground }).await;
     Ok(())
@@ -39,6 +45,7 @@ pub(super) fn gateway_options(
 ) -> Result<GatewayOptions, CliError> {
     let token = args.token_file.as_deref().map(secrets::token).transpose()?;
     Ok(GatewayOptions {
+        public_url: args.public_url.clone(),
         public_names: args.public_name.clone(),
         local_users: args.access.local_users(),
         allowed_origins: args.access.allow_origin.clone(),
@@ -146,9 +153,18 @@ pub(crate) async fn run_background(context: &Context, args: &BackgroundArgs) -> 
         }
         Err(error) => return Err(error.into()),
     };
-    let options = ServeArgs::default().or(&plan.hub)?;
-    let gateway = gateway_options(context, &plan, &options)?;
-    let listeners = match open(&options).await {
+    let mut options = ServeArgs::default().or(&plan.hub)?;
+    options.has_issuer = plan.auth != AuthSection::Absent;
+    let mut gateway = gateway_options(context, &plan, &options)?;
+    let opened = match open(&options).await {
+        Ok(listeners) => {
+            let addresses = listeners.addresses();
+            let protected = issuer::protect(context, &plan.auth, &options, &addresses, &mut gateway).await;
+            protected.map(|()| listeners)
+        }
+        Err(error) => Err(error),
+    };
+    let listeners = match opened {
         Ok(listeners) => listeners,
         Err(error) => {
             // Clients on stdio must not suffer from it.

@@ -41,6 +41,8 @@ pub(crate) struct HttpListener {
     gateway: Arc<Gateway>,
     guard: OriginGuard,
     users: LocalUsers,
+    /// `http`, or `https` with TLS.
+    scheme: &'static str,
     stop: CancellationToken,
 }
 
@@ -49,8 +51,13 @@ impl Respond for HttpListener {
         let page = match self.guard.judge(request.uri(), request.headers()) {
             OriginVerdict::Own => None,
             OriginVerdict::Allowed(origin) => Some(origin.clone()),
-            OriginVerdict::Refused(reason) => return forbidden(reason),
+            OriginVerdict::Refused(reason) => {
+                return self.metadata_for_all(&request).unwrap_or_else(|| forbidden(reason));
+            }
         };
+        if let Some(metadata) = self.metadata(&request) {
+            return metadata;
+        }
         let mut response = match &page {
             // A browser asks without the token whether its page may send it.
             Some(_) if cors::is_preflight(&request) => cors::preflight(request.headers()),
@@ -152,9 +159,10 @@ impl HttpListener {
         gateway: Arc<Gateway>,
         guard: OriginGuard,
         users: LocalUsers,
+        scheme: &'static str,
         stop: CancellationToken,
     ) -> Self {
-        Self { gateway, guard, users, stop }
+        Self { gateway, guard, users, scheme, stop }
     }
 
     /// Whether a request comes from this hub itself, directly or through others.

@@ -136,6 +136,11 @@ impl OriginGuard {
         }
     }
 
+    /// Whether `Host` names us, whatever page the request comes from.
+    pub(crate) fn is_for_us(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        self.foreign_host(uri, headers).is_none()
+    }
+
     fn foreign_host(&self, uri: &Uri, headers: &HeaderMap) -> Option<&'static str> {
         let mut hosts = headers.get_all(header::HOST).iter();
         let host = hosts.next();

@@ -8,6 +8,7 @@ mod connection; // one client on a connection in memory
 mod first_list; // what the first list of a starting hub waits for
 mod header_params; // parameters that are mirrored in headers
 mod http; // HTTP/1.1 by hand
+mod issuers; // tokens of an issuer: challenges, metadata, scopes
 mod legacy_sse; // HTTP+SSE of 2024-11-05
 mod limits; // of client info, capabilities and instructions
 mod local_users; // connections of other users of this machine

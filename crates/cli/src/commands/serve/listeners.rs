@@ -50,7 +50,7 @@ impl Listeners {
     }
 
     async fn open_http(&mut self, address: SocketAddr, args: &ServeArgs) -> Result<(), CliError> {
-        let is_open = args.token_file.is_none() && !args.allow_unauthenticated;
+        let is_open = args.token_file.is_none() && !args.has_issuer && !args.allow_unauthenticated;
         if !address.ip().to_canonical().is_loopback() && is_open {
             return Err(CliError::Exposed { address });
         }
@@ -63,6 +63,11 @@ impl Listeners {
         let address = listener.local_addr().map_err(failed)?;
         self.http.push((listener, address));
         Ok(())
+    }
+
+    /// The addresses for HTTP.
+    pub(in crate::commands) fn addresses(&self) -> Vec<SocketAddr> {
+        self.http.iter().map(|(_, address)| *address).collect()
     }
 
     /// The URLs of the hub for clients that speak Streamable HTTP.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
-use http::{HeaderMap, HeaderValue, Method, Request as HttpRequest, StatusCode, header};
-use toolbay_access::{Access, Refusal};
+use http::{HeaderMap, Method, Request as HttpRequest, StatusCode, header};
+use toolbay_access::{Access, PublicUrl, Refusal};
 use toolbay_protocol::{ErrorCode, ErrorObject};
 use toolbay_transport::http::Body;
 
@@ -13,9 +13,12 @@ use crate::{
     listener::{
         headers::{comma_separated, single},
         http::{EarlyResponse, HttpListener},
-        response::{HttpResponse, json, json_error, too_many},
+        response::{HttpResponse, forbidden, json, json_error, too_many},
     },
-    security::token_failures::TooManyFailures,
+    security::{
+        protected_resource::{self, ChallengeError, ProtectedResource},
+        token_failures::TooManyFailures,
+    },
 };
 
 /// A longer text is no token.
@@ -25,8 +28,10 @@ const MAX_TOKEN: usize = 16 * 1024;
 enum PresentedToken<'a> {
     Nothing,
     Token(&'a str),
-    /// Not one token: several, or something else.
-    Unusable,
+    /// Credentials that are no token, or an empty one.
+    Other,
+    /// Not one token.
+    Malformed,
 }
 
 impl HttpListener {
@@ -38,10 +43,11 @@ impl HttpListener {
         }
         match presented(headers) {
             PresentedToken::Nothing => options.allow_unauthenticated.then(Access::owner),
+            PresentedToken::Token(token) if token.len() > MAX_TOKEN => None,
             PresentedToken::Token(token) => {
                 options.authenticators.iter().find_map(|authenticator| authenticator.known(token))
             }
-            PresentedToken::Unusable => None,
+            PresentedToken::Other | PresentedToken::Malformed => None,
         }
     }
 
@@ -56,20 +62,27 @@ impl HttpListener {
                 let health = Bytes::from_static(br#"{"status":"ok","service":"toolbay"}"#);
                 return Err(Box::new(json(StatusCode::OK, health.into())));
             }
-            PresentedToken::Nothing => return Err(Box::new(self.unauthorized())),
+            PresentedToken::Nothing | PresentedToken::Other => {
+                let message = "unauthorized: send a token of this hub as `Authorization: Bearer …`";
+                return Err(Box::new(self.challenge(request, ChallengeError::Missing, message)));
+            }
+            PresentedToken::Malformed => {
+                let message = "the request must have one token, as `Authorization: Bearer …`";
+                return Err(Box::new(self.challenge(request, ChallengeError::InvalidRequest, message)));
+            }
             PresentedToken::Token(token) => match self.find_out(token).await {
                 Ok(access) => return Ok(access),
                 Err(refusal) => refusal,
             },
-            PresentedToken::Unusable => {
-                Refusal::InvalidToken("the request must have one `Authorization: Bearer …` header".to_owned())
-            }
         };
-        Err(Box::new(self.refused(&refusal).await))
+        Err(Box::new(self.refused(request, &refusal).await))
     }
 
     /// Asks all authenticators.
     async fn find_out(&self, token: &str) -> Result<Arc<Access>, Refusal> {
+        if token.len() > MAX_TOKEN {
+            return Err(Refusal::InvalidToken(format!("the token has more than {MAX_TOKEN} bytes")));
+        }
         for authenticator in &self.gateway.options.authenticators {
             if let Some(found) = authenticator.authenticate(token).await {
                 return found;
@@ -78,29 +91,50 @@ impl HttpListener {
         Err(Refusal::InvalidToken("the token is not valid for this hub".to_owned()))
     }
 
-    /// The response to a request without a token.
-    fn unauthorized(&self) -> HttpResponse {
-        let message = "unauthorized: send a token of this hub as `Authorization: Bearer …`";
-        let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
-        challenge(StatusCode::UNAUTHORIZED, &error, "Bearer")
-    }
-
     /// The response to a request with a token that is refused. Guessing is slowed down.
-    async fn refused(&self, refusal: &Refusal) -> HttpResponse {
-        let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, format!("unauthorized: {refusal}"));
+    async fn refused<B>(&self, request: &HttpRequest<B>, refusal: &Refusal) -> HttpResponse {
+        let message = format!("unauthorized: {refusal}");
         match refusal {
             Refusal::InvalidToken(_) => match self.gateway.wrong_tokens.hold_back().await {
-                Ok(()) => challenge(StatusCode::UNAUTHORIZED, &error, r#"Bearer error="invalid_token""#),
+                Ok(()) => self.challenge(request, ChallengeError::InvalidToken, &message),
                 Err(TooManyFailures) => too_many("too many wrong tokens; try again later", None),
             },
             Refusal::InsufficientScope { required } => {
-                let scopes = required.join(" ");
-                let value = format!(r#"Bearer error="insufficient_scope", scope="{scopes}""#);
-                challenge(StatusCode::FORBIDDEN, &error, &value)
+                self.challenge(request, ChallengeError::InsufficientScope(required), &message)
             }
-            Refusal::NotAllowed(_) => json_error(StatusCode::FORBIDDEN, None, &error),
-            Refusal::Unavailable(_) => json_error(StatusCode::SERVICE_UNAVAILABLE, None, &error),
+            Refusal::NotAllowed(reason) => forbidden(reason),
+            Refusal::Unavailable(_) => {
+                let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, refusal.to_string());
+                json_error(StatusCode::SERVICE_UNAVAILABLE, None, &error)
+            }
         }
+    }
+
+    /// A refusal that says where a token can be had.
+    fn challenge<B>(&self, request: &HttpRequest<B>, why: ChallengeError<'_>, message: &str) -> HttpResponse {
+        let base = self.base_url(request);
+        let resource = self.gateway.options.protected_resource.as_ref().zip(base.as_ref());
+        let error = ErrorObject::new(ErrorCode::INVALID_REQUEST, message);
+        protected_resource::challenge(resource, request.uri().path(), why, &error)
+    }
+
+    /// The metadata of the hub as a protected resource, if the request is for it. It needs no token.
+    pub(super) fn metadata<B>(&self, request: &HttpRequest<B>) -> Option<HttpResponse> {
+        let resource: &ProtectedResource = self.gateway.options.protected_resource.as_ref()?;
+        resource.metadata(&self.base_url(request)?, request)
+    }
+
+    /// The same for pages of any site, which may read it. `Host` must be ours nevertheless.
+    pub(super) fn metadata_for_all<B>(&self, request: &HttpRequest<B>) -> Option<HttpResponse> {
+        self.guard.is_for_us(request.uri(), request.headers()).then(|| self.metadata(request)).flatten()
+    }
+
+    fn base_url<B>(&self, request: &HttpRequest<B>) -> Option<PublicUrl> {
+        self.gateway
+            .options
+            .public_url
+            .clone()
+            .or_else(|| protected_resource::loopback_base(self.scheme, request.uri(), request.headers()))
     }
 }
 
@@ -110,7 +144,7 @@ fn presented(headers: &HeaderMap) -> PresentedToken<'_> {
     let token = match single(headers, &header::AUTHORIZATION) {
         Ok(Some(value)) => match value.split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-            _ => return PresentedToken::Unusable,
+            _ => return PresentedToken::Other,
         },
         Ok(None) => {
             let mut tokens = comma_separated(headers, &header::SEC_WEBSOCKET_PROTOCOL)
@@ -118,24 +152,16 @@ fn presented(headers: &HeaderMap) -> PresentedToken<'_> {
             match (tokens.next(), tokens.next()) {
                 (None, _) => return PresentedToken::Nothing,
                 (Some(token), None) => token,
-                (Some(_), Some(_)) => return PresentedToken::Unusable,
+                (Some(_), Some(_)) => return PresentedToken::Malformed,
             }
         }
-        Err(_) => return PresentedToken::Unusable,
+        Err(_) => return PresentedToken::Malformed,
     };
-    if token.is_empty() || token.len() > MAX_TOKEN {
-        PresentedToken::Unusable
-    } else {
-        PresentedToken::Token(token)
+    match token {
+        "" => PresentedToken::Other,
+        _ if token.contains(|character: char| !character.is_ascii_graphic()) => PresentedToken::Malformed,
+        _ => PresentedToken::Token(token),
     }
-}
-
-fn challenge(status: StatusCode, error: &ErrorObject, value: &str) -> HttpResponse {
-    let mut response = json_error(status, None, error);
-    if let Ok(value) = HeaderValue::from_str(value) {
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
-    }
-    response
 }
 
 /// A response whose stream ends with the token that opened it.
