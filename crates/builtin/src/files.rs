@@ -79,17 +79,21 @@ pub(crate) enum OpenError {
 }
 
 impl ClientRoots {
+    /// Whether the client of a call may use the directories as they are.
+    pub(crate) fn is_plain(self, allowed: &AllowedDirectories, context: &ToolContext) -> bool {
+        self == Self::Ignore || (!allowed.is_empty() && root_paths(context).is_empty())
+    }
+
     /// Returns the directories that the client of a call may use.
     pub(crate) fn apply<'a>(
         self,
         allowed: &'a AllowedDirectories,
         context: &ToolContext,
     ) -> Result<Cow<'a, AllowedDirectories>, ToolError> {
-        let paths: Vec<PathBuf> =
-            context.roots().unwrap_or_default().iter().filter_map(ClientRoot::path).collect();
-        if self == Self::Ignore || (paths.is_empty() && !allowed.is_empty()) {
+        if self.is_plain(allowed, context) {
             return Ok(Cow::Borrowed(allowed));
         }
+        let paths = root_paths(context);
         if !allowed.is_empty() {
             let narrowed = allowed.narrow(&paths);
             if narrowed.is_empty() {
@@ -109,6 +113,10 @@ impl ClientRoots {
         }
         Ok(Cow::Owned(provided))
     }
+}
+
+fn root_paths(context: &ToolContext) -> Vec<PathBuf> {
+    context.roots().unwrap_or_default().iter().filter_map(ClientRoot::path).collect()
 }
 
 /// Makes a handler work on what the client of a call may use.

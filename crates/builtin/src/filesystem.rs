@@ -13,7 +13,6 @@ mod tree;
 
 use std::{path::PathBuf, sync::Arc};
 
-use serde::Serialize;
 use serde_json::{Value, json};
 use toolbay_files::{Protection, Secrets, WriteMode};
 use toolbay_server::{
@@ -94,6 +93,7 @@ fn tools(has_extra: bool, can_delete: bool) -> Toolset<Files> {
         Tool::blocking("read_file", for_client(read::read_text_file))
             .title("Read File (Deprecated)")
             .description("Read the complete contents of a file as text. DEPRECATED: Use read_text_file instead.")
+            .at_once(read::read_cached)
             .annotations(READS),
         Tool::blocking("read_text_file", for_client(read::read_text_file))
             .title("Read Text File")
@@ -101,6 +101,7 @@ fn tools(has_extra: bool, can_delete: bool) -> Toolset<Files> {
                 "Read a text file. 'head' and 'tail' return only the first or last N lines, 'offset' and 'limit' a range of lines. \
                  Detects the encoding.",
             )
+            .at_once(read::read_cached)
             .annotations(READS),
         Tool::blocking("read_media_file", for_client(read::read_media_file))
             .title("Read Media File")
@@ -188,14 +189,8 @@ fn list_allowed_directories(files: &Files, _: NoArguments, _: &ToolContext) -> T
 }
 
 /// A result whose text is also its structured content, as the contract has it.
-fn text(content: impl Into<String>) -> ToolOutput {
-    #[derive(Serialize)]
-    struct Content<'a> {
-        content: &'a str,
-    }
-    let content = content.into();
-    let structured = json!(Content { content: &content });
-    ToolOutput::text(content).with_structured(&structured)
+fn text(content: impl AsRef<str>) -> ToolOutput {
+    ToolOutput::text_and_field("content", content.as_ref())
 }
 
 fn text_schema() -> Value {

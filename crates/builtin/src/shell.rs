@@ -193,7 +193,7 @@ impl Shell {
 /// Adds a link to the whole of an output, if only a part of it is shown.
 fn with_link(output: ToolOutput, name: &str, shown: &Shown) -> ToolOutput {
     let Some(uri) = &shown.uri else { return output };
-    output.and_block(json!({
+    output.and_block(&json!({
         "type": "resource_link",
         "uri": uri,
         "name": name,

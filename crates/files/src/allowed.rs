@@ -1,5 +1,7 @@
 //! Directories that no path leads out of.
 
+mod cached;
+
 use std::{
     ffi::{OsStr, OsString},
     fs::{self, File},
@@ -42,6 +44,8 @@ struct AllowedDirectory {
     directory: OwnedFd,
     /// Where it is below the directory that it was narrowed from. What is protected or secret is so by its whole path.
     inside: RelPath,
+    /// Whether it is on a file system of this machine, which never waits for another one or for a program.
+    is_local: bool,
 }
 
 /// Whether files that configure programs may be changed.
@@ -337,21 +341,7 @@ impl AllowedDirectories {
     /// A path as an absolute one without `.` and `..`. One that is relative is in the first directory that has it, else in the
     /// first that has its parent, else in the first.
     fn absolute(&self, text: &str) -> Result<PathBuf, AccessError> {
-        if text.contains('\0') {
-            return Err(AccessError::Nul);
-        }
-        if let [drive, b':', rest @ ..] = text.as_bytes()
-            && drive.is_ascii_alphabetic()
-            && matches!(rest.first(), None | Some(b'/' | b'\\'))
-        {
-            return Err(AccessError::Windows { path: text.to_owned() });
-        }
-        let path = match (text.strip_prefix('~'), &self.home) {
-            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
-                home.join(rest.trim_start_matches('/'))
-            }
-            _ => PathBuf::from(text),
-        };
+        let path = self.read_path(text)?;
         if path.is_absolute() {
             return Ok(normalize(&path));
         }
@@ -362,6 +352,25 @@ impl AllowedDirectories {
             .or_else(|| candidates().find(|path| path.parent().is_some_and(exists)))
             .or_else(|| candidates().next())
             .ok_or_else(|| self.outside(path))
+    }
+
+    /// A path as it was written, absolute or relative.
+    fn read_path(&self, text: &str) -> Result<PathBuf, AccessError> {
+        if text.contains('\0') {
+            return Err(AccessError::Nul);
+        }
+        if let [drive, b':', rest @ ..] = text.as_bytes()
+            && drive.is_ascii_alphabetic()
+            && matches!(rest.first(), None | Some(b'/' | b'\\'))
+        {
+            return Err(AccessError::Windows { path: text.to_owned() });
+        }
+        Ok(match (text.strip_prefix('~'), &self.home) {
+            (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
+                home.join(rest.trim_start_matches('/'))
+            }
+            _ => PathBuf::from(text),
+        })
     }
 
     fn outside(&self, path: PathBuf) -> AccessError {
@@ -477,7 +486,13 @@ impl AllowedDirectory {
         let real = fs::canonicalize(path)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let directory = rustix::fs::open(&real, flags, Mode::empty())?;
-        Ok(Self { named: normalize(&std::path::absolute(path)?), real, directory, inside: RelPath::root() })
+        Ok(Self {
+            named: normalize(&std::path::absolute(path)?),
+            real,
+            is_local: cached::is_local(directory.as_fd()),
+            directory,
+            inside: RelPath::root(),
+        })
     }
 
     /// Opens a directory in this one, whose path here has no links.
@@ -488,6 +503,7 @@ impl AllowedDirectory {
         Ok(Self {
             named: normalize(&std::path::absolute(named)?),
             real: self.real.join(inside),
+            is_local: cached::is_local(directory.as_fd()),
             directory,
             inside: self.whole(&below),
         })

@@ -2,15 +2,16 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use toolbay_protocol::{ObjectBuilder, encode_string};
 
 /// What a handler returns. Errors are for the model: they become results with `isError`.
 pub type ToolResult = Result<ToolOutput, ToolError>;
 
-/// The result of a call.
+/// The result of a call, already as JSON text: it is made once and read once.
 #[derive(Debug, Clone, Default)]
 pub struct ToolOutput {
-    content: Vec<Value>,
-    structured: Option<Value>,
+    content: Vec<String>,
+    structured: Option<String>,
     meta: Map<String, Value>,
     is_error: bool,
 }
@@ -40,26 +41,39 @@ impl ToolOutput {
         Self::default().and_text(text)
     }
 
+    /// A text that is also a field of the structured content, as some contracts have it.
+    pub fn text_and_field(field: &str, text: &str) -> Self {
+        let text = encode_string(text);
+        let structured = ObjectBuilder::with_capacity(text.len() + 32).raw(field, &text).finish();
+        Self { structured: Some(structured), ..Self::default() }.and_encoded(&text)
+    }
+
     /// A structured result. Its JSON is the text, too, for clients that show only that.
     pub fn json(value: &impl Serialize) -> Self {
-        let value = json!(value);
-        Self { structured: Some(value.clone()), ..Self::text(value.to_string()) }
+        let value = json!(value).to_string();
+        Self { structured: Some(value.clone()), ..Self::text(value) }
     }
 
     /// Adds another text.
     pub fn and_text(self, text: impl Into<String>) -> Self {
-        self.and_block(json!({ "type": "text", "text": text.into() }))
+        self.and_encoded(&encode_string(&text.into()))
+    }
+
+    fn and_encoded(mut self, text: &str) -> Self {
+        let block = ObjectBuilder::with_capacity(text.len() + 32).string("type", "text").raw("text", text);
+        self.content.push(block.finish());
+        self
     }
 
     /// Adds any content block of MCP: an image, audio, a resource or a link to one.
-    pub fn and_block(mut self, block: Value) -> Self {
-        self.content.push(block);
+    pub fn and_block(mut self, block: &Value) -> Self {
+        self.content.push(block.to_string());
         self
     }
 
     /// Sets the structured content. The texts stay.
     pub fn with_structured(self, value: &impl Serialize) -> Self {
-        Self { structured: Some(json!(value)), ..self }
+        Self { structured: Some(json!(value).to_string()), ..self }
     }
 
     /// Adds to `_meta`: what programs may want to know about the result, and models need not.
@@ -75,17 +89,21 @@ impl ToolOutput {
 
     /// Returns the result of `tools/call`, a JSON object.
     pub fn to_json(&self) -> String {
-        let mut result = json!({ "content": self.content });
-        if let Some(structured) = &self.structured {
-            result["structuredContent"] = structured.clone();
-        }
+        let content: usize = self.content.iter().map(|block| block.len() + 1).sum();
+        let length = content + self.structured.as_ref().map_or(0, String::len) + 64;
+        let mut result = ObjectBuilder::with_capacity(length);
         if !self.meta.is_empty() {
-            result["_meta"] = self.meta.clone().into();
+            result = result.value("_meta", &self.meta);
         }
+        result = result.array("content", self.content.iter().map(String::as_str));
         if self.is_error {
-            result["isError"] = true.into();
+            result = result.raw("isError", "true");
         }
-        result.to_string()
+        match &self.structured {
+            Some(structured) => result.raw("structuredContent", structured),
+            None => result,
+        }
+        .finish()
     }
 }
 

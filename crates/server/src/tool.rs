@@ -46,11 +46,14 @@ pub struct Tool<S> {
     published: Value,
     output_schema: Option<Value>,
     pub(crate) handler: Handler<S>,
+    /// What is tried before a handler that blocks.
+    pub(crate) at_once: Option<Box<AtOnceHandler<S>>>,
 }
 
 type ToolFuture = Pin<Box<dyn Future<Output = ToolResult> + Send>>;
 type AsyncHandler<S> = dyn Fn(Arc<S>, Value, ToolContext) -> ToolFuture + Send + Sync;
 type BlockingHandler<S> = dyn Fn(&S, Value, &ToolContext) -> ToolResult + Send + Sync;
+type AtOnceHandler<S> = dyn Fn(&S, &Value, &ToolContext) -> Option<ToolResult> + Send + Sync;
 
 pub(crate) enum Handler<S> {
     Async(Box<AsyncHandler<S>>),
@@ -99,7 +102,21 @@ impl<S: Send + Sync + 'static> Tool<S> {
             arguments: ArgumentSchema::new::<A>(schema),
             output_schema: None,
             handler,
+            at_once: None,
         }
+    }
+
+    /// Adds what is tried before a handler that blocks, on the thread that serves all clients: a
+    /// `fn(&S, A, &ToolContext) -> Option<ToolResult>` that never waits. Where it has no result, the handler runs.
+    pub fn at_once<A, F>(self, handler: F) -> Self
+    where
+        A: DeserializeOwned,
+        F: Fn(&S, A, &ToolContext) -> Option<ToolResult> + Send + Sync + 'static,
+    {
+        let handler = move |state: &S, arguments: &Value, context: &ToolContext| {
+            handler(state, A::deserialize(arguments).ok()?, context)
+        };
+        Self { at_once: Some(Box::new(handler)), ..self }
     }
 
     /// Sets the name for people.

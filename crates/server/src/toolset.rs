@@ -78,6 +78,10 @@ impl<S: Send + Sync + 'static> Toolset<S> {
         arguments: Value,
         context: ToolContext,
     ) -> ToolResult {
+        let at_once = tool.at_once.as_ref().and_then(|handler| handler(state, &arguments, &context));
+        if let Some(result) = at_once {
+            return result;
+        }
         match &tool.handler {
             Handler::Async(handler) => handler(state.clone(), arguments, context).await,
             Handler::Blocking(handler) => {

@@ -86,12 +86,7 @@ impl Outgoing {
 impl From<Bytes> for Outgoing {
     fn from(text: Bytes) -> Self {
         match Message::parse(text.clone()) {
-            Ok(Message::Request(request)) => Self::request(request.id, request.call.method(), text),
-            Ok(Message::Notification(notification)) => match cancelled(&notification) {
-                Some(id) => Self::cancellation(id, text),
-                None => Self::notification(notification.method(), text),
-            },
-            Ok(Message::Response(_)) => Self::response(text),
+            Ok(message) => message.into(),
             // The peer will say what is wrong with it.
             Err(_) => Self { text: text.into(), kind: OutgoingKind::Other },
         }
@@ -106,7 +101,15 @@ impl From<String> for Outgoing {
 
 impl From<Message> for Outgoing {
     fn from(message: Message) -> Self {
-        message.text().clone().into()
+        let text = message.text().clone();
+        match message {
+            Message::Request(request) => Self::request(request.id, request.call.method(), text),
+            Message::Notification(notification) => match cancelled(&notification) {
+                Some(id) => Self::cancellation(id, text),
+                None => Self::notification(notification.method(), text),
+            },
+            Message::Response(_) => Self::response(text),
+        }
     }
 }
 

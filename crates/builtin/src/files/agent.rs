@@ -203,7 +203,7 @@ fn media(found: &Found, path: &str, media_type: &str) -> ToolResult {
     };
     let content = format!("{path}: {media_type}, {size} bytes");
     let described = AgentResult { content, hash: Some(hash(&bytes)), ..AgentResult::default() };
-    Ok(ToolOutput::default().and_block(block).with_structured(&described))
+    Ok(ToolOutput::default().and_block(&block).with_structured(&described))
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -19,6 +19,8 @@ use crate::files::{
 
 /// The longest text that is returned at once.
 pub(super) const MAX_TEXT: u64 = 1024 * 1024;
+/// The largest file that is read on the thread that serves all clients.
+const MAX_CACHED: usize = 64 * 1024;
 /// The largest file that is returned as base64.
 const MAX_MEDIA: u64 = 20 * 1024 * 1024;
 
@@ -70,6 +72,21 @@ pub(super) fn read_text_file(files: &Files, arguments: ReadText, _: &ToolContext
     } else {
         content
     }))
+}
+
+/// Reads a whole file that is small and in the memory of the system. Everything else is for a thread that may wait.
+pub(super) fn read_cached(files: &Files, arguments: ReadText, context: &ToolContext) -> Option<ToolResult> {
+    let ReadText { path, tail: None, head: None, offset: None, limit: None, line_numbers: false, encoding } =
+        arguments
+    else {
+        return None;
+    };
+    if !files.client_roots.is_plain(&files.allowed, context) {
+        return None;
+    }
+    let bytes = files.allowed.read_cached(&path, MAX_CACHED)?;
+    let read = decode(&bytes, encoding.as_deref()).ok()?;
+    Some(Ok(text(read.with_line_endings())))
 }
 
 /// Lines with their numbers, as `cat -n` prints them.
@@ -156,7 +173,7 @@ pub(super) fn read_media_file(files: &Files, arguments: ReadMedia, _: &ToolConte
         }
     };
     let structured = json!({ "content": [block] });
-    Ok(ToolOutput::default().and_block(block).with_structured(&structured))
+    Ok(ToolOutput::default().and_block(&block).with_structured(&structured))
 }
 
 fn mime_type(path: &Path) -> &'static str {

@@ -86,7 +86,7 @@ async fn run_shell_command(shell: Arc<Shell>, arguments: RunCommand, context: To
     let parts = [("ERROR", &failure), ("STDOUT", &finished.stdout.text), ("STDERR", &finished.stderr.text)];
     let blocks = parts.into_iter().filter(|(_, text)| !text.is_empty());
     let output = blocks.fold(ToolOutput::default(), |output, (name, text)| {
-        output.and_block(json!({ "type": "text", "text": text, "name": name }))
+        output.and_block(&json!({ "type": "text", "text": text, "name": name }))
     });
     Ok(finish(output, &finished))
 }

@@ -61,7 +61,7 @@ async fn join(client: Connection, server: Connection) {
     let requests = async move {
         while let Some(message) = from_client.recv().await {
             let passed_on = match message {
-                Incoming::Message(message) => to_server.send(message.text().clone().into()).await,
+                Incoming::Message(message) => to_server.send(message.into()).await,
                 Incoming::Refused(refusal) => {
                     let why = ErrorObject::new(refusal.why.code(), refusal.why.to_string());
                     refuse.send(error(refusal.id.as_ref(), &why).into()).await
@@ -79,7 +79,7 @@ async fn join(client: Connection, server: Connection) {
     let responses = async move {
         while let Some(message) = from_server.recv().await {
             if let Incoming::Message(message) = message
-                && to_client.send(message.text().clone().into()).await.is_err()
+                && to_client.send(message.into()).await.is_err()
             {
                 return;
             }

@@ -29,7 +29,7 @@ fn swapped_links_lead_nowhere() {
     symlink(at("outside/deep"), at("project/link")).unwrap();
     let (allowed, _) = AllowedDirectories::open([at("project")]);
     let done = AtomicBool::new(false);
-    let (mut reads, mut writes) = (0, 0);
+    let (mut reads, mut cached, mut writes) = (0, 0, 0);
     thread::scope(|scope| {
         scope.spawn(|| {
             let exchange = rustix::fs::RenameFlags::EXCHANGE;
@@ -45,6 +45,10 @@ fn swapped_links_lead_nowhere() {
                 found.open_file().unwrap().read_to_string(&mut content).unwrap();
                 assert!(content.starts_with("inside"), "{content}");
                 reads += 1;
+            }
+            if let Some(content) = allowed.read_cached("deep/file", 100) {
+                assert!(content.starts_with(b"inside"), "{content:?}");
+                cached += 1;
             }
             if let Ok(place) = allowed.place("deep/file") {
                 let content = format!("inside {number}");
@@ -68,6 +72,7 @@ fn swapped_links_lead_nowhere() {
     let there: Vec<_> =
         fs::read_dir(at("outside/deep")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(there, ["file"], "nothing was created outside");
-    eprintln!("{} accesses, {reads} reads, {writes} writes, 0 escapes", accesses());
-    assert!(reads > 0 && writes > 0, "{reads} reads, {writes} writes: the race was not run");
+    eprintln!("{} accesses, {reads} reads, {cached} cached, {writes} writes, 0 escapes", accesses());
+    let all = format!("{reads} reads, {cached} cached, {writes} writes");
+    assert!(reads > 0 && cached > 0 && writes > 0, "{all}: the race was not run");
 }

@@ -54,8 +54,13 @@ impl ObjectBuilder {
 
     /// Adds a field with an array of values that are JSON text.
     pub fn array<'a>(self, key: &str, items: impl IntoIterator<Item = &'a str>) -> Self {
-        let items: Vec<&str> = items.into_iter().collect();
-        self.raw(key, &format!("[{}]", items.join(",")))
+        let mut object = self.raw(key, "[");
+        for (at, item) in items.into_iter().enumerate() {
+            object.text.push_str(if at > 0 { "," } else { "" });
+            object.text.push_str(item);
+        }
+        object.text.push(']');
+        object
     }
 
     /// Adds the fields of an object that is JSON text.

@@ -70,12 +70,10 @@ impl Rope {
 
 /// JSON text without line breaks, as [`Rope::on_one_line`]; copies only when there is one.
 pub fn on_one_line(piece: Bytes) -> Bytes {
-    let is_break = |byte: u8| byte == b'\n' || byte == b'\r';
-    // No early end inside a block, so that the compiler can take it at once.
-    let has_break = |block: &[u8]| block.iter().fold(false, |found, &byte| found | is_break(byte));
-    if !piece.chunks(64).any(has_break) {
+    if memchr::memchr2(b'\n', b'\r', &piece).is_none() {
         return piece;
     }
+    let is_break = |byte: u8| byte == b'\n' || byte == b'\r';
     piece.iter().map(|&byte| if is_break(byte) { b' ' } else { byte }).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::json::simd::{BLOCK, is_stop, stops};
+use crate::json::simd::{BLOCK, Window, is_stop, stops};
 
 /// How many bytes at the start of `text` are plain string content: no quote, no backslash, no control character.
 #[inline]
@@ -91,5 +91,49 @@ pub fn decode_string(quoted: &[u8]) -> Option<Cow<'_, str>> {
 
 /// `text` as a JSON string with its quotes.
 pub fn encode_string(text: &str) -> String {
-    serde_json::to_string(text).expect("a string always serialises")
+    let mut encoded = String::with_capacity(text.len() + text.len() / 16 + 2);
+    encoded.push('"');
+    let (mut window, mut from) = (Window::default(), 0);
+    loop {
+        let stop = window.next_stop(text.as_bytes(), from);
+        encoded.push_str(&text[from..stop]); // stops are ASCII
+        let Some(&byte) = text.as_bytes().get(stop) else { break };
+        match byte {
+            b'\n' => encoded.push_str("\\n"),
+            b'"' => encoded.push_str("\\\""),
+            b'\\' => encoded.push_str("\\\\"),
+            b'\t' => encoded.push_str("\\t"),
+            b'\r' => encoded.push_str("\\r"),
+            0x08 => encoded.push_str("\\b"),
+            0x0c => encoded.push_str("\\f"),
+            control => {
+                encoded.push_str("\\u00");
+                encoded.extend(
+                    [control >> 4, control & 0xf].map(|digit| char::from(HEXADECIMAL[usize::from(digit)])),
+                );
+            }
+        }
+        from = stop + 1;
+    }
+    encoded.push('"');
+    encoded
+}
+
+const HEXADECIMAL: [u8; 16] = *b"0123456789abcdef";
+
+#[cfg(test)]
+mod tests {
+    use super::encode_string;
+
+    #[test]
+    fn strings_are_encoded_as_others_do_it() {
+        let all: String = (0..0x2_ffff).filter_map(char::from_u32).collect();
+        let long = "a line\n\tand \"another\\\n".repeat(100);
+        for text in ["", "plain", "ä\u{7f}\u{2028}\u{0}", &all, &long] {
+            for end in (0..text.len().min(300)).chain([text.len()]) {
+                let Some(text) = text.get(..end) else { continue };
+                assert_eq!(encode_string(text), serde_json::to_string(text).unwrap());
+            }
+        }
+    }
 }
