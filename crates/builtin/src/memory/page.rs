@@ -13,10 +13,10 @@ const MAX_RESULT: usize = 1024 * 1024;
 pub(super) struct Read {
     /// Number of entities to skip (default: 0)
     #[serde(default)]
-    offset: usize,
+    pub(super) offset: usize,
     /// Maximum number of entities to return (default: as many as fit into 1 MiB)
     #[schemars(range(min = 1))]
-    limit: Option<usize>,
+    pub(super) limit: Option<usize>,
 }
 
 /// A part of the graph.

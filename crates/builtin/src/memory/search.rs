@@ -19,10 +19,13 @@ use super::graph::{Entity, Graph};
 /// How much the frequency of a word in an entity counts, and how much the length of the entity. Robertson's values.
 const FREQUENCY: f32 = 1.2;
 const LENGTH: f32 = 0.75;
-/// A word of the query that only begins a word of the entity counts this much.
+/// A word of the query that only begins a word of the entity counts this much, and so does one that it only begins with.
 const OF_PREFIX: f32 = 0.5;
+/// A word of the query begins with a word of an entity if that is not shorter, and leaves not more: "programmer", "program".
+const MIN_BEGINNING: usize = 4;
+const MAX_ENDING: usize = 3;
 /// An entity that contains the query as it was written is above all that merely have its words.
-const OF_PHRASE: f32 = 100.0;
+const OF_PHRASE: f32 = 10_000.0;
 /// From here on, an entity that has no word of the query is likely about the same thing. Unrelated sentences are mostly below
 /// 0.15, those with words of the same meaning from 0.18 to 0.6.
 const MIN_SIMILARITY: f32 = 0.18;
@@ -30,6 +33,8 @@ const MIN_SIMILARITY: f32 = 0.18;
 const MAX_SIMILAR: usize = 10;
 /// With so many found by words, none are looked for by meaning: they would come after all of these.
 const ENOUGH: usize = 50;
+/// While there are fewer vectors, each observation has its own. Then an entity has fewer than observations, but one at least.
+const MAX_VECTORS: usize = 1 << 16;
 /// How many deleted entities the index may have besides as many as there are others.
 const MAX_DELETED: usize = 256;
 
@@ -43,6 +48,8 @@ pub(super) struct Index {
     postings: BTreeMap<String, Vec<(u32, u32)>>,
     /// The stems of all entities together.
     length: usize,
+    /// The vectors of all entities together.
+    vectors: usize,
     /// The state of the graph that this is the index of. What changes later has a greater stamp.
     stamp: u64,
 }
@@ -61,19 +68,31 @@ struct Document {
     /// Name, type and observations in lower case, a line each.
     text: String,
     length: usize,
-    vector: Vector,
+    /// What its parts are about. Empty until it is looked for by meaning.
+    vectors: Vec<Vector>,
+}
+
+/// What was found, best first.
+#[derive(Debug, Default)]
+pub(super) struct Matches {
+    /// Those that contain the query as it was written come first.
+    pub(super) found: Vec<Match>,
+    /// How many these are.
+    pub(super) literal: usize,
 }
 
 impl Index {
-    /// Finds the entities that match, best first.
-    pub(super) fn search(&mut self, graph: &Graph, query: &str) -> Vec<Match> {
+    /// Finds the entities that match.
+    pub(super) fn search(&mut self, graph: &Graph, query: &str) -> Matches {
         self.update(graph);
         let mut scores = self.score_words(query);
         let phrase = query.trim().to_lowercase();
         let phrase = Finder::new(&phrase);
+        let mut literal = 0;
         for (at, document) in self.documents() {
             if phrase.find(document.text.as_bytes()).is_some() {
                 scores[at as usize] += OF_PHRASE;
+                literal += 1;
             }
         }
         let scored = (0..).zip(&scores).filter(|(_, score)| **score > 0.0);
@@ -82,7 +101,7 @@ impl Index {
         if found.len() < ENOUGH {
             found.extend(self.similar(query, &scores));
         }
-        found
+        Matches { found, literal }
     }
 
     /// Returns the name of an entity that was just found.
@@ -104,10 +123,9 @@ impl Index {
         let count = self.known.len() as f32;
         let average = self.length as f32 / count.max(1.0);
         for word in words_of_query(query) {
-            for (stem, entities) in self.postings.range(word.clone()..) {
-                if !stem.starts_with(&word) {
-                    break;
-                }
+            let longer = self.postings.range(word.clone()..).take_while(|(stem, _)| stem.starts_with(&word));
+            let shorter = beginnings(&word).filter_map(|stem| self.postings.get_key_value(stem));
+            for (stem, entities) in longer.chain(shorter) {
                 let weight = if *stem == word { 1.0 } else { OF_PREFIX };
                 let rarity = (1.0
                     + (count - entities.len() as f32 + 0.5).max(0.0) / (entities.len() as f32 + 0.5))
@@ -125,13 +143,20 @@ impl Index {
     }
 
     /// The entities that are about the same thing and have no score.
-    fn similar(&self, query: &str, scores: &[f32]) -> Vec<Match> {
+    fn similar(&mut self, query: &str, scores: &[f32]) -> Vec<Match> {
         let sought = Model::built_in().query(query);
-        let others = self.documents().filter(|(at, _)| scores[*at as usize] == 0.0);
-        let mut similar: Vec<Match> = others
-            .map(|(at, document)| Match { at, score: sought.dot(&document.vector) })
-            .filter(|it| it.score >= MIN_SIMILARITY)
-            .collect();
+        let mut similar = Vec::new();
+        for (at, document) in (0..).zip(&mut self.documents) {
+            let Some(document) = document.as_mut().filter(|_| scores[at as usize] == 0.0) else { continue };
+            if document.vectors.is_empty() {
+                document.vectors = document.parts(MAX_VECTORS.saturating_sub(self.vectors));
+                self.vectors += document.vectors.len();
+            }
+            let score = document.vectors.iter().map(|vector| sought.dot(vector)).fold(0.0, f32::max);
+            if score >= MIN_SIMILARITY {
+                similar.push(Match { at, score });
+            }
+        }
         similar.sort_by(|a, b| b.score.total_cmp(&a.score));
         similar.truncate(MAX_SIMILAR);
         similar
@@ -172,16 +197,16 @@ impl Index {
         for (stem, frequency) in frequencies {
             self.postings.entry(stem).or_default().push((at, frequency));
         }
-        let vector = Model::built_in().query(&text);
         self.length += length;
         self.known.insert(entity.name.clone(), at);
         let (name, hash) = (entity.name.clone(), hash_of(entity));
-        self.documents.push(Some(Document { name, hash, text, length, vector }));
+        self.documents.push(Some(Document { name, hash, text, length, vectors: Vec::new() }));
     }
 
     fn remove(&mut self, at: u32) {
         let Some(document) = self.documents.get_mut(at as usize).and_then(Option::take) else { return };
         self.length -= document.length;
+        self.vectors -= document.vectors.len();
         self.known.remove(&document.name);
     }
 
@@ -203,6 +228,17 @@ impl Index {
     }
 }
 
+impl Document {
+    /// What its name and each of its observations are about; several together where these are more than an eighth of the `room`.
+    fn parts(&self, room: usize) -> Vec<Vector> {
+        let lines: Vec<&str> = self.text.lines().collect();
+        let (name, observations) = lines.split_at(lines.len().min(2));
+        let each = observations.len().div_ceil((room / 8).max(1)).max(1);
+        let parts = std::iter::once(name).chain(observations.chunks(each));
+        parts.map(|lines| Model::built_in().query(&lines.join("\n"))).collect()
+    }
+}
+
 fn hash_of(entity: &Entity) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&entity.name, &entity.entity_type, &entity.observations).hash(&mut hasher);
@@ -215,6 +251,12 @@ fn frequencies(entity: &Entity) -> HashMap<String, u32> {
         split(text, |word| *frequencies.entry(stem(word).into_owned()).or_default() += 1);
     }
     frequencies
+}
+
+/// The beginnings of a word that may be a word of the same family.
+fn beginnings(word: &str) -> impl Iterator<Item = &str> {
+    let ends = word.char_indices().map(|(at, _)| at).rev().take(MAX_ENDING);
+    ends.map(|end| &word[..end]).filter(|beginning| beginning.chars().count() >= MIN_BEGINNING)
 }
 
 /// The stems of a query, without words such as "the" unless there are no others.
@@ -248,7 +290,7 @@ mod tests {
     }
 
     fn search(index: &mut Index, graph: &Graph, query: &str) -> Vec<String> {
-        let found = index.search(graph, query);
+        let found = index.search(graph, query).found;
         found.into_iter().map(|it| index.name(it).unwrap().to_owned()).collect()
     }
 
@@ -283,6 +325,42 @@ mod tests {
             assert_eq!(search(&mut index, &graph, query), [expected], "{query}");
         }
         assert!(search(&mut index, &graph, "quantum physics").is_empty());
+    }
+
+    #[test]
+    fn words_of_one_family_are_found() {
+        let graph = graph(&[("Ada", "person", &["wrote the first program"]), ("Felix", "cat", &["sleeps"])]);
+        let mut index = Index::default();
+        for query in ["programmer", "programs", "programming", "prog"] {
+            assert_eq!(search(&mut index, &graph, query), ["Ada"], "{query}");
+        }
+        assert!(!beginnings("categori").any(|it| it == "cat"), "too short to be of its family");
+    }
+
+    #[test]
+    fn one_observation_among_many_is_found_by_its_meaning() {
+        let mut about = vec!["likes green tea", "lives in a small town", "plays the piano", "owns two dogs"];
+        about.extend(["studied chemistry", "speaks French", "was born in June", "works on Sundays"]);
+        about.push("removes old archives from disk every night");
+        let graph = graph(&[("Ada", "person", &about), ("Paris", "city", &["capital of France"])]);
+        let mut index = Index::default();
+        assert_eq!(search(&mut index, &graph, "delete folder"), ["Ada"]);
+        assert_eq!(index.vectors, 1 + about.len() + 2);
+    }
+
+    #[test]
+    fn vectors_are_bounded() {
+        let observations: Vec<String> = (0..100).map(|number| format!("red {number}")).collect();
+        let document = Document {
+            name: "a".into(),
+            hash: 0,
+            text: format!("a\nthing\n{}", observations.join("\n")),
+            length: 0,
+            vectors: Vec::new(),
+        };
+        assert_eq!(document.parts(MAX_VECTORS).len(), 101);
+        assert_eq!(document.parts(80).len(), 11);
+        assert_eq!(document.parts(0).len(), 2);
     }
 
     #[test]

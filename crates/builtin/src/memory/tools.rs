@@ -14,8 +14,12 @@ use super::{
     Memory,
     graph::{Entity, GraphChange, Observations, Relation},
     page::{Page, Read},
+    search::Matches,
     store::StoreError,
 };
+
+/// How many entities a search returns, unless more contain the query as it was written: the others only share a word with it.
+const MAX_OTHERS: usize = 20;
 
 pub(super) fn tools() -> Toolset<Memory> {
     let changes = Annotations {
@@ -149,8 +153,12 @@ struct Deleted {
 struct Search {
     /// The search query to match against entity names, types, and observation content
     query: String,
-    #[serde(flatten)]
-    read: Read,
+    /// Number of entities to skip (default: 0)
+    #[serde(default)]
+    offset: usize,
+    /// Maximum number of entities to return (default: all that contain the query, and others up to 20)
+    #[schemars(range(min = 1))]
+    limit: Option<usize>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -206,10 +214,11 @@ fn read_graph(memory: &Memory, arguments: Read, _: &ToolContext) -> ToolResult {
 fn search_nodes(memory: &Memory, arguments: Search, _: &ToolContext) -> ToolResult {
     let page = memory.store.read(|graph| {
         let mut index = memory.index.lock();
-        let found = index.search(graph, &arguments.query);
+        let Matches { found, literal } = index.search(graph, &arguments.query);
+        let limit = arguments.limit.unwrap_or(literal.max(MAX_OTHERS));
         let total = found.len();
         let entities = found.into_iter().filter_map(|it| graph.entity(index.name(it)?));
-        Page::of_entities(graph, entities, total, &arguments.read)
+        Page::of_entities(graph, entities, total, &Read { offset: arguments.offset, limit: Some(limit) })
     })?;
     Ok(pretty(&page).with_structured(&page))
 }

@@ -136,6 +136,9 @@ async fn large_graphs_come_in_pages() {
     let page =
         call(&mut client, "search_nodes", json!({ "query": "test", "offset": 2_990, "limit": 5 })).await;
     assert_eq!((page["entities"].as_array().unwrap().len(), &page["nextOffset"]), (5, &json!(2_995)));
+    let page = call(&mut client, "search_nodes", json!({ "query": "test e77" })).await;
+    let found = (page["entities"].as_array().unwrap().len(), &page["total"], &page["entities"][0]["name"]);
+    assert_eq!(found, (20, &json!(3_000), &json!("e77")), "most share only a word with it");
     // What does not fit is counted.
     let more: Vec<Value> = (0..10_000)
         .map(|number| json!({ "from": "e0", "to": number.to_string(), "relationType": "of".repeat(50) }))
