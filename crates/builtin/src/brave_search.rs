@@ -176,7 +176,9 @@ pub struct BraveSearchStatus {
 
 impl fmt::Display for BraveSearchStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} requests, {} from the cache, {} waiting", self.requests, self.cached, self.waiting)?;
+        let plural = if self.requests == 1 { "" } else { "s" };
+        let Self { requests, cached, waiting, .. } = self;
+        write!(f, "{requests} request{plural}, {cached} from the cache, {waiting} waiting")?;
         for QuotaWindow { limit, remaining, length, resets_in } in &self.windows {
             let (length, resets_in) = (duration(*length), duration(*resets_in));
             write!(f, "; {remaining} of {limit} per {length} left, resets in {resets_in}")?;

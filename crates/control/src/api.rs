@@ -1,6 +1,6 @@
 //! The methods of the control API, over any host.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{fmt, path::PathBuf, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
@@ -30,6 +30,31 @@ pub struct About {
     pub folder: Option<PathBuf>,
     /// Servers that it could offer, and how each is enabled.
     pub off: Vec<Note>,
+    /// What servers say of themselves when the status is read.
+    pub remarks: Remarks,
+}
+
+/// Notes that are made when the status is read, such as what is left of a quota.
+#[derive(Clone)]
+pub struct Remarks(Arc<dyn Fn() -> Vec<Note> + Send + Sync>);
+
+impl Remarks {
+    /// Notes that `make` returns.
+    pub fn new(make: impl Fn() -> Vec<Note> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(make))
+    }
+}
+
+impl Default for Remarks {
+    fn default() -> Self {
+        Self::new(Vec::new)
+    }
+}
+
+impl fmt::Debug for Remarks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remarks").finish_non_exhaustive()
+    }
 }
 
 /// Responds to requests. Clones are cheap and mean the same hub.
@@ -120,13 +145,14 @@ impl Api {
 
     /// The status of the hub and its servers.
     pub fn snapshot(&self) -> HubStatus {
-        let About { config, url, folder, off } = (*self.about).clone();
+        let About { config, url, folder, off, remarks } = (*self.about).clone();
         let unset_variables = self.hub.as_ref().map(HubHandle::unset_variables).unwrap_or_default();
         let mut status = HubStatus { config, url, folder, unset_variables, ..HubStatus::of(&self.host) };
-        // They may have been added since.
-        let is_off = |note: &Note| !status.servers.iter().any(|server| server.name == note.server);
-        let off: Vec<Note> = off.into_iter().filter(is_off).collect();
-        status.notes.extend(off);
+        // Servers may have been added and removed since.
+        let exists = |note: &Note| status.servers.iter().any(|server| server.name == note.server);
+        let off = off.into_iter().filter(|note| !exists(note));
+        let notes: Vec<Note> = off.chain((remarks.0)().into_iter().filter(exists)).collect();
+        status.notes.extend(notes);
         status
     }
 

@@ -33,7 +33,7 @@ pub mod method;
 mod place;
 mod snapshot;
 
-pub use api::{About, Api};
+pub use api::{About, Api, Remarks};
 pub use client::ControlClient;
 pub use error::{ControlError, Reason};
 pub use hub::{Build, ClientSnapshot, HubHandle, HubSnapshot, millis};

@@ -8,11 +8,12 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use parking_lot::Mutex;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use toolbay_builtin::{
     ClientRoots,
-    brave_search::{BraveSearchConfig, brave_search},
+    brave_search::{BraveSearch, BraveSearchConfig, brave_search},
     fetch::{FetchConfig, fetch},
     filesystem::{FilesystemConfig, FilesystemToolset, filesystem},
     grep::{GrepConfig, GrepToolset, grep},
@@ -28,8 +29,10 @@ use toolbay_config::{
     BraveSearchSettings, BuiltIn, FetchSettings, FileSettings, GrepSettings, MemorySettings, NetworkAccess,
     SandboxLevel, ServerEndpoint, ShellLimits, ShellSettings, ToolsetName, inherited,
 };
+use toolbay_control::Note;
 use toolbay_files::{Protection, Secrets, WriteMode};
 use toolbay_host::{Connector, Endpoint, InProcess, refusing};
+use toolbay_protocol::ServerName;
 use toolbay_sandbox::{Level, Limits, Network};
 use toolbay_transport::http::client::ConnectOptions;
 
@@ -55,6 +58,21 @@ pub(crate) struct BuiltInServers {
     results_dir: Option<PathBuf>,
     /// Where long results are kept, opened with the first server that needs it.
     results: OnceLock<Option<ResultStore>>,
+    quotas: SearchQuotas,
+}
+
+/// The servers that search the web, whose services have quotas, by name.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SearchQuotas(Arc<Mutex<BTreeMap<String, BraveSearch>>>);
+
+impl SearchQuotas {
+    /// What each has used and what is left.
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        let statuses: Vec<_> =
+            self.0.lock().iter().map(|(name, server)| (name.clone(), server.status())).collect();
+        let used = statuses.into_iter().filter(|(_, status)| status.requests > 0);
+        used.map(|(server, status)| Note { server, text: status.to_string() }).collect()
+    }
 }
 
 impl BuiltInServers {
@@ -70,12 +88,13 @@ impl BuiltInServers {
             own_paths: context.env.own_paths(),
             results_dir: context.env.results(),
             results: OnceLock::new(),
+            quotas: SearchQuotas::default(),
         }
     }
 
-    /// The same for a hub with this status.
-    pub(crate) fn of_hub(self, status: StatusSource) -> Self {
-        Self { status, ..self }
+    /// The same for a hub with this status, which has the quotas in it.
+    pub(crate) fn of_hub(self, status: StatusSource, quotas: SearchQuotas) -> Self {
+        Self { status, quotas, ..self }
     }
 
     /// Connects to the built-in servers of a configuration. Servers that are for the project of their client have one instance for each.
@@ -86,8 +105,8 @@ impl BuiltInServers {
             let ServerEndpoint::BuiltIn(settings) = &server.endpoint else { return None };
             let connect = match &*defaults {
                 Some(defaults) if defaults.lacks_folder(&server.endpoint) => Ok(no_folder()),
-                Some(defaults) => servers.connect(&defaults.settings(settings)),
-                None => servers.connect(settings),
+                Some(defaults) => servers.connect_named(&server.name, &defaults.settings(settings)),
+                None => servers.connect_named(&server.name, settings),
             };
             Some(Endpoint::InProcess(connect.unwrap_or_else(refusing)))
         });
@@ -103,6 +122,19 @@ impl BuiltInServers {
         })
     }
 
+    /// Makes the server of an entry.
+    fn connect_named(&self, name: &ServerName, settings: &BuiltIn) -> Result<InProcess, String> {
+        let mut quotas = self.quotas.0.lock();
+        let BuiltIn::BraveSearch(settings) = settings else {
+            quotas.remove(name.as_str()); // it was another server before
+            drop(quotas);
+            return self.connect(settings);
+        };
+        let server = self.brave_search(settings)?;
+        quotas.insert(name.to_string(), server.clone());
+        Ok(server.connector())
+    }
+
     /// Makes a server. The error is a message for the user.
     pub(crate) fn connect(&self, settings: &BuiltIn) -> Result<InProcess, String> {
         match settings {
@@ -114,7 +146,7 @@ impl BuiltInServers {
             BuiltIn::Codebase(settings) => Ok(self.trees.server(settings)),
             BuiltIn::Hub => Ok(hub(self.status.clone(), None)),
             BuiltIn::Grep(settings) => self.grep(settings),
-            BuiltIn::BraveSearch(settings) => self.brave_search(settings),
+            BuiltIn::BraveSearch(settings) => Ok(self.brave_search(settings)?.connector()),
             BuiltIn::Fetch(settings) => Ok(self.fetch(settings)),
         }
     }
@@ -174,7 +206,7 @@ impl BuiltInServers {
         usable(connect, &skipped, &settings.directories)
     }
 
-    fn brave_search(&self, settings: &BraveSearchSettings) -> Result<InProcess, String> {
+    fn brave_search(&self, settings: &BraveSearchSettings) -> Result<BraveSearch, String> {
         let api_key: Option<Arc<dyn SecretSource>> = match (&settings.api_key, &settings.api_key_file) {
             (Some(key), _) => Some(Arc::new(SecretValue::new("the API key", key.expose()))),
             (None, Some(file)) => Some(Arc::new(SecretFile(file.clone()))),
@@ -190,7 +222,7 @@ impl BuiltInServers {
             max_wait: settings.max_wait,
             route: ConnectOptions { proxies: self.trees.proxies().clone(), ..ConnectOptions::default() },
         };
-        Ok(brave_search(config).map_err(|why| why.to_string())?.connector())
+        brave_search(config).map_err(|why| why.to_string())
     }
 
     fn shell(&self, settings: &ShellSettings) -> Result<InProcess, String> {

@@ -130,7 +130,7 @@ impl DefaultServers {
 
 /// The servers that are offered with `--builtins`. They name no directory, which stands for the project of the client.
 fn builtins() -> [(&'static str, BuiltIn); 4] {
-    let files = FileSettings { protect: true, ..FileSettings::default() };
+    let files = FileSettings::default();
     [
         ("filesystem", BuiltIn::Filesystem(files.clone())),
         ("text-editor", BuiltIn::TextEditor(files)),

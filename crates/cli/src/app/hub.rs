@@ -16,7 +16,7 @@ use toolbay_protocol::ServerName;
 
 use crate::{
     app::{
-        built_in::BuiltInServers,
+        built_in::{BuiltInServers, SearchQuotas},
         codebases::OpenTrees,
         context::Context,
         cycle,
@@ -59,6 +59,8 @@ pub(crate) struct HubPlan {
     offers_hub: bool,
     /// The folder that it offers as the default codebase.
     pub(crate) folder: Option<PathBuf>,
+    /// The quotas of its servers.
+    pub(crate) quotas: SearchQuotas,
 }
 
 impl HubPlan {
@@ -107,6 +109,7 @@ impl HubPlan {
             servers: configuration.servers(reading),
             configuration: Some(configuration),
             naming: None,
+            quotas: SearchQuotas::default(),
         })
     }
 
@@ -128,6 +131,7 @@ impl HubPlan {
                 tells_of_itself: false,
                 offers_hub: false,
                 folder: None,
+                quotas: SearchQuotas::default(),
             }),
         }
     }
@@ -228,7 +232,8 @@ impl HubPlan {
         }
         let project = self.configuration.as_ref().map(|configuration| configuration.project.clone());
         let project = project.filter(|project| usual_folder(context.env.home.as_deref(), project).is_some());
-        let built_in = BuiltInServers::new(context, OpenTrees::new(context), project).of_hub(status);
+        let built_in = BuiltInServers::new(context, OpenTrees::new(context), project)
+            .of_hub(status, self.quotas.clone());
         let (sender, awaited) = PendingPath::new();
         // A hub in the background has the environment of that shell.
         let may_ask =

@@ -7,7 +7,9 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use toolbay_control::{About, Api, ClientSnapshot, HubHandle, HubPresence, HubSnapshot, Listener, millis};
+use toolbay_control::{
+    About, Api, ClientSnapshot, HubHandle, HubPresence, HubSnapshot, Listener, Remarks, millis,
+};
 use toolbay_gateway::{ClientTransport, ConnectedClient, Gateway, GatewayOptions};
 use toolbay_host::{Host, shim};
 
@@ -74,6 +76,10 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
         url: urls.first().cloned(),
         folder: plan.folder.clone(),
         off: plan.off_notes(),
+        remarks: Remarks::new({
+            let quotas = plan.quotas.clone();
+            move || quotas.notes()
+        }),
     };
     let api = Api::new(host.clone(), about).of_hub(hub.clone());
     let mut board = StartupTable::with_events(&host, &context.out);

@@ -3,6 +3,9 @@
 use std::fs;
 
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio_util::task::TaskTracker;
+use toolbay_testkit::{HttpScript, Responder};
 
 use crate::{
     codebase::StdioClient,
@@ -210,4 +213,35 @@ fn commands_show_the_keys_of_an_entry() {
     assert!(get("web").contains("api_key=***"), "{}", get("web"));
     let json = home.run(&["get", "memory", "--config", "mcp.json", "--json"]).expect(0).json();
     assert!(json.to_string().contains(r#""memory_file":"/m.jsonl""#), "{json}");
+}
+
+#[test]
+fn the_status_says_what_is_left_of_a_quota() {
+    let home = home();
+    let runtime = Runtime::new().unwrap();
+    let answer = |_, responder: Responder| async move {
+        let headers = [
+            ("content-type", "application/json"),
+            ("x-ratelimit-policy", "1;w=1, 2000;w=2592000"),
+            ("x-ratelimit-remaining", "0, 1990"),
+            ("x-ratelimit-reset", "1, 1209600"),
+        ];
+        let results = json!([{ "url": "https://a", "title": "A", "description": "a" }]);
+        responder
+            .respond("200 OK", &headers, json!({ "web": { "results": results } }).to_string().as_str())
+            .await;
+    };
+    let service = runtime.block_on(HttpScript::start(&TaskTracker::new(), answer)).unwrap();
+    let web = json!({ "builtin": "brave-search", "api_key": "s3cret", "base_url": service.url });
+    home.write("servers.json", &json!({ "mcpServers": { "web": web } }).to_string());
+    let config = home.path("servers.json").display().to_string();
+    let hub = serve_in(&home, "one", &["--config", &config]);
+    let status = || home.run(&["status", "--wait", "--config", &config]).stdout;
+    let before = status();
+    assert!(!before.contains("left"), "nothing is known before the first search: {before}");
+    call(&hub, "web__brave_web_search", json!({ "query": "x" }));
+    let after = status();
+    let expected = "web: 1 request, 0 from the cache, 0 waiting";
+    assert!(after.contains(expected) && after.contains("1990 of 2000 per 30 days left"), "{after}");
+    assert!(!after.contains("s3cret"), "{after}");
 }

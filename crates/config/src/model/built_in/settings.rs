@@ -59,7 +59,7 @@ pub enum ToolsetName {
 }
 
 /// The files that a server may use.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileSettings {
     /// The directories.
     pub directories: Vec<PathBuf>,
@@ -87,6 +87,23 @@ pub struct FileSettings {
     /// The longest text of a view, in characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_characters: Option<u64>,
+}
+
+impl Default for FileSettings {
+    /// Without a directory, and with nothing allowed that must be asked for.
+    fn default() -> Self {
+        Self {
+            directories: Vec::new(),
+            toolset: ToolsetName::default(),
+            client_roots: RootsSetting::default(),
+            secrets: false,
+            protect: true,
+            write_in_place: false,
+            delete: false,
+            extra_tools: false,
+            max_characters: None,
+        }
+    }
 }
 
 /// The files that are searched, and how.
@@ -120,7 +137,7 @@ pub enum RootsSetting {
 }
 
 /// Where and how programs run.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShellSettings {
     /// The directory in which they run and that they may change.
     pub root: PathBuf,
@@ -148,6 +165,23 @@ pub struct ShellSettings {
     /// How much they may use.
     #[serde(default)]
     pub limits: ShellLimits,
+}
+
+impl Default for ShellSettings {
+    /// Without a directory, and with nothing allowed that must be asked for.
+    fn default() -> Self {
+        Self {
+            root: PathBuf::new(),
+            toolset: ToolsetName::default(),
+            read: Vec::new(),
+            write: Vec::new(),
+            network: NetworkAccess::default(),
+            sandbox: SandboxLevel::default(),
+            protect: true,
+            allow_commands: None,
+            limits: ShellLimits::default(),
+        }
+    }
 }
 
 /// What programs may connect to.
