@@ -29,10 +29,14 @@ const CHECKS: &[Check] = &[
     ("sharing", "ten clients at once share one hub, whichever comes first and whatever ends it", |options| {
         sharing::run(options.scene()?)
     }),
-    ("kills", "files keep their old content or get the new one when servers are killed 200 times", |_| {
-        let tests = [("toolbay", "built_in::crashes")];
-        tests_with("TOOLBAY_KILLS", "200", &tests)
-    }),
+    (
+        "kills",
+        "servers that are killed 200 times leave files old or new, and lose no memory that they acknowledged",
+        |_| {
+            let tests = [("toolbay-builtin", "memory::processes"), ("toolbay", "built_in::crashes")];
+            tests_with("TOOLBAY_KILLS", "200", &tests)
+        },
+    ),
     ("races", "100,000 accesses while links on the way are swapped: none leads out", |_| {
         let tests = [("toolbay-files", "races"), ("toolbay-builtin", "races")];
         tests_with("TOOLBAY_RACES", "100000", &tests)

@@ -4,7 +4,10 @@ use std::{fs, process::Command};
 
 use serde_json::{Value, json};
 
-use crate::{codebase::StdioClient, program::Home};
+use crate::{
+    codebase::StdioClient,
+    program::{Home, sandbox_level},
+};
 
 /// A server after the handshake, and what it said about itself.
 fn connect(command: Command) -> (StdioClient, Value) {
@@ -95,7 +98,7 @@ fn arguments_and_variables_are_those_of_the_originals() {
     let list = time.ask("tools/list", json!({})).to_string();
     assert!(list.contains("Europe/Paris"), "{list}");
 
-    let (mut shell, _) = connect(home.command(&["builtin", "shell", "one"]));
+    let (mut shell, _) = connect(home.command(&["builtin", "shell", "one", "--sandbox", sandbox_level()]));
     assert_eq!(text(&shell.call("exec", json!({ "argv": ["cat", "a.txt"] }))), "one");
     let other = home.path("two").join("a.txt");
     let refused = shell.call("exec", json!({ "argv": ["cat", other] }));

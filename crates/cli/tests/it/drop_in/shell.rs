@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 use serde_json::json;
 
 use super::{ARGUMENTS, Comparison, Servers, UNKNOWN_TOOL, call};
+use crate::program::sandbox_level;
 
 const COMMANDS: Servers = Servers {
     page: "shell",
@@ -38,9 +39,15 @@ const POLICY: &str = "Arguments are not searched for what looks dangerous: the s
 const EMPTY: &str = "Empty arguments reach the program. The original leaves them out.";
 const NO_PROGRAM: &str = "A program that does not exist is named, with exit status 127. The original says `Failed to create process`.";
 
+/// Starts both, ours in the best sandbox that there is.
+fn start(servers: Servers) -> Comparison {
+    let ours: Vec<&str> = servers.ours.iter().copied().chain(["--sandbox", sandbox_level()]).collect();
+    Comparison::start(&Servers { ours: ours.leak(), ..servers }, prepare)
+}
+
 #[test]
 fn commands() {
-    let mut servers = Comparison::start(&COMMANDS, prepare);
+    let mut servers = start(COMMANDS);
     servers.tools();
     let run = |command: &str| call("run_command", json!({ "command": command }));
     servers.calls([
@@ -70,7 +77,7 @@ fn commands() {
 
 #[test]
 fn shell_server() {
-    let mut servers = Comparison::start(&SHELL_SERVER, prepare);
+    let mut servers = start(SHELL_SERVER);
     servers.tools();
     let run = |command: &[&str]| call("shell_execute", json!({ "command": command, "directory": "{root}" }));
     servers.calls([
