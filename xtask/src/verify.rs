@@ -44,6 +44,9 @@ const CHECKS: &[Check] = &[
     ("refresh", "four processes renew one token 1,000 times: no login is lost", |_| {
         tests_with("TOOLBAY_REFRESHES", "1000", &[("toolbay-oauth", "processes")])
     }),
+    ("isolation", "20,000 calls of two principals at once: nothing of one reaches the other", |_| {
+        tests_with("TOOLBAY_ISOLATION_CALLS", "20000", &[("toolbay-gateway", "principals")])
+    }),
     ("before-after", "speed and memory beside the program that `--against PATH` names", |options| {
         let against = options.against.as_deref().context("--against PATH names the older program")?;
         before_after::run(&program(options.binary.as_deref())?, &program(Some(against))?)

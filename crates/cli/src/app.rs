@@ -15,6 +15,7 @@ pub(crate) mod login_settings;
 pub(crate) mod login_store;
 pub(crate) mod logins;
 pub(crate) mod port_owner;
+pub(crate) mod principals;
 pub(crate) mod reload;
 pub(crate) mod secrets;
 pub(crate) mod session;

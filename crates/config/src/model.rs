@@ -1,6 +1,7 @@
 //! Configured servers: as written in a file, and as checked.
 
 pub(crate) mod built_in;
+mod credentials;
 pub(crate) mod duration;
 pub(crate) mod oauth;
 pub(crate) mod server;

@@ -43,6 +43,11 @@ pub(crate) fn is_secret_url(url: &Template) -> bool {
     word(&marked.text, Hides::Secrets) != marked.text
 }
 
+/// Whether a text such as a URL or an argument seems to contain a secret.
+pub(crate) fn has_secret(text: &str) -> bool {
+    word(text, Hides::Secrets) != text
+}
+
 /// The value of a variable or header: only its references are shown.
 pub(crate) fn value(value: &Template) -> String {
     let marked = Marked::of(value);

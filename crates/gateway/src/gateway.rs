@@ -33,6 +33,7 @@ use crate::{
     session::registry::Sessions,
     suspended::SuspendedCalls,
     tasks::TaskSeal,
+    views::{PrincipalServers, Views},
 };
 
 /// Options of a gateway.
@@ -56,6 +57,8 @@ pub struct GatewayOptions {
     pub protected_resource: Option<ProtectedResource>,
     /// Whether requests without a token are the owner's, although tokens are in use.
     pub allow_unauthenticated: bool,
+    /// How principals other than the owner use servers with credentials; without it, as the owner.
+    pub principal_servers: Option<Arc<dyn PrincipalServers>>,
     /// How long a response is held back to clients that show wrong tokens again and again.
     pub wrong_token_delay: Duration,
     /// What one HTTP connection may take.
@@ -86,6 +89,7 @@ impl Default for GatewayOptions {
             authenticators: Vec::new(),
             protected_resource: None,
             allow_unauthenticated: false,
+            principal_servers: None,
             wrong_token_delay: Duration::from_secs(1),
             limits: ConnectionLimits::default(),
             max_sessions: 10_000,
@@ -133,6 +137,7 @@ pub struct Gateway {
     pub(crate) task_seal: TaskSeal,
     pub(crate) first_list: FirstList,
     pub(crate) wrong_tokens: TokenFailures,
+    pub(crate) views: Views,
 }
 
 impl Gateway {
@@ -152,6 +157,7 @@ impl Gateway {
         let first_list = FirstList::new(options.first_list_wait);
         let (clients, connections) = (Clients::new(), TaskTracker::new());
         let wrong_tokens = TokenFailures::new(options.wrong_token_delay);
+        let views = Views::new(options.principal_servers.clone());
         Arc::new(Self {
             host,
             options,
@@ -166,6 +172,7 @@ impl Gateway {
             task_seal,
             first_list,
             wrong_tokens,
+            views,
         })
     }
 
@@ -197,6 +204,7 @@ impl Gateway {
             loop {
                 tokio::time::sleep(Duration::from_secs(60)).await;
                 self.sessions.sweep();
+                self.views.sweep();
             }
         };
         let limits = self.options.limits.clone();
@@ -221,8 +229,8 @@ impl Gateway {
     }
 
     /// What a client sees of the servers.
-    pub(crate) fn host_for(&self, _access: &Arc<Access>) -> Host {
-        self.host.clone()
+    pub(crate) fn host_for(&self, access: &Access) -> Host {
+        self.views.of(&self.host, access)
     }
 
     /// The clients that have a connection of their own (on stdio, on a Unix socket, over HTTP+SSE or WebSocket), then those that have

@@ -28,9 +28,11 @@ mod security;
 mod session;
 mod suspended;
 mod tasks;
+mod views;
 
 pub use connected_clients::{ATTACH, Attach, ClientTransport, ConnectedClient, GOODBYE};
 pub use gateway::{Gateway, GatewayIdentity, GatewayOptions};
 pub use security::local_user::LocalUsers;
 pub use security::origin::{InvalidOrigin, Origin};
 pub use security::protected_resource::ProtectedResource;
+pub use views::{PrincipalServers, ServerIdentity};

@@ -45,4 +45,4 @@ pub use toolbay_upstream::{
     ResourceSubscription, RunningCall, ServerHandle, ServerRequest, Shim, UpstreamState, UpstreamStatus,
     capture, custom, events, shim,
 };
-pub use view::{ServerInView, ViewPolicy};
+pub use view::{OwnConnections, ServerInView, ViewPolicy};

@@ -28,7 +28,10 @@ use crate::{
     events::EventLog,
     host::{CHANGES, HostInner, TableInputs},
     reconcile::ServerCommand,
-    servers::registry::{RegisteredServer, ServerRegistry},
+    servers::{
+        auth::Authorizers,
+        registry::{RegisteredServer, ServerRegistry},
+    },
 };
 
 /// Decides what a view shows.
@@ -51,6 +54,15 @@ pub enum ServerInView {
     Own,
 }
 
+/// How the connections that are a view's own are made.
+#[derive(Debug, Clone, Default)]
+pub struct OwnConnections {
+    /// Overrides how servers are reached.
+    pub connector: Option<Connector>,
+    /// Brings the authorization of servers at a URL.
+    pub authorizers: Option<Authorizers>,
+}
+
 /// What makes a host a view.
 pub(crate) struct ViewOrigin {
     base: Arc<HostInner>,
@@ -65,10 +77,10 @@ pub(crate) struct BaseFeed {
 }
 
 impl Host {
-    /// What a caller sees of this host. `connector` says how servers of the view's own are reached.
+    /// What a caller sees of this host. The logins of this host are not those of a view: `own` brings its own.
     ///
     /// The view ends with [`Host::close_view`], and with this host.
-    pub fn view(&self, policy: Arc<dyn ViewPolicy>, connector: Option<Connector>) -> Self {
+    pub fn view(&self, policy: Arc<dyn ViewPolicy>, own: OwnConnections) -> Self {
         let base = self.shared.clone();
         let (updates, updated) = mpsc::channel(CHANGES);
         // Before anything is read, so that no change is missed.
@@ -93,9 +105,8 @@ impl Host {
             base_env: base.base_env.clone(),
             path: base.path.clone(),
             shim: base.shim.clone(),
-            connector,
-            // Logins of the hub's user are not those of a caller; `connector` brings theirs.
-            authorizers: None,
+            connector: own.connector,
+            authorizers: own.authorizers,
             chain: base.chain.clone(),
             client: base.client.clone(),
             capture: base.capture.clone(),
@@ -117,6 +128,12 @@ impl Host {
         if self.shared.view.is_some() {
             self.shared.stop.cancel();
         }
+    }
+
+    /// Whether a view has no holder but the caller, who holds it once: no session, stream or call goes on with it.
+    pub fn is_view_unused(&self) -> bool {
+        // The other one is the task that follows the host.
+        self.shared.view.is_some() && Arc::strong_count(&self.shared) <= 2
     }
 
     /// Whether two are the same host or view.

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, ffi::OsString, sync::Arc, time::Duration};
 
 use http::Uri;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_access::Principal;
 use toolbay_config::{Remote, ServerConfig, ServerEndpoint};
 use toolbay_host::{Authorizers, connect_options};
 use toolbay_oauth::{
@@ -26,6 +27,8 @@ const LOGIN_TIMEOUT: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone)]
 pub(crate) struct Logins {
     pub(crate) store: CredentialStore,
+    /// Whose logins they are; empty for the user who runs Toolbay.
+    principal: String,
     /// Names proxies.
     variables: BTreeMap<OsString, OsString>,
     tasks: TaskTracker,
@@ -48,10 +51,16 @@ impl Logins {
         let locks = LockDirectory::open(&directory).map_err(|error| CliError::usage(error.to_string()))?;
         Ok(Self {
             store: CredentialStore::new(LoginStorage { store, locks }),
+            principal: String::new(),
             variables: context.env.variables.clone(),
             tasks: context.tasks.clone(),
             stop: context.stop.clone(),
         })
+    }
+
+    /// The logins of another principal of the hub.
+    pub(crate) fn of_principal(&self, principal: &Principal) -> Self {
+        Self { principal: principal.to_string(), ..self.clone() }
     }
 
     /// The authorizers of all servers of a host.
@@ -86,7 +95,7 @@ impl Logins {
         }
         let route = connect_options(config, remote, &self.variables);
         Ok(Some(Authorizer::new(AuthorizerConfig {
-            key: LoginKey { server, principal: String::new() },
+            key: LoginKey { server, principal: self.principal.clone() },
             settings: settings(&remote.oauth)?,
             grant: grant(&remote.oauth)?,
             fetch: Arc::new(GuardedClient::new(rule, &route, &self.tasks)),

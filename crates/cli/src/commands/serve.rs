@@ -14,7 +14,10 @@ use self::{
     operate::{Lifetime, Operation, operate},
 };
 use crate::{
-    app::{context::Context, cycle, error::CliError, hub::HubPlan, issuer, secrets},
+    app::{
+        context::Context, cycle, error::CliError, hub::HubPlan, issuer, logins::Logins,
+        principals::ServersOfPrincipals, secrets,
+    },
     args::{BackgroundArgs, ServeArgs},
     term::style::clean_line,
 };
@@ -50,6 +53,7 @@ pub(super) fn gateway_options(
         local_users: args.access.local_users(),
         allowed_origins: args.access.allow_origin.clone(),
         authenticators: token.into_iter().map(|token| Arc::new(token) as _).collect(),
+        principal_servers: Some(ServersOfPrincipals::new(Logins::open(context))),
         task_key: context.env.task_key(),
         first_list_wait: plan.hub.first_list_wait(),
         ..GatewayOptions::default()

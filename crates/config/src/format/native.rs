@@ -70,7 +70,7 @@ pub(crate) const ENTRY: [&str; 13] = [
 ];
 
 /// In `[servers.NAME]`: settings, the fields of `ServerOptions`.
-pub(crate) const TUNING: [&str; 26] = [
+pub(crate) const TUNING: [&str; 27] = [
     "startup_timeout",
     "idle_timeout",
     "total_timeout",
@@ -93,6 +93,7 @@ pub(crate) const TUNING: [&str; 26] = [
     "idle_stop",
     "heartbeat",
     "instances",
+    "allow_shared",
     "stderr",
     "inherit_env",
     "tools",

@@ -146,6 +146,8 @@ pub struct ServerOptions {
     pub heartbeat: Option<Duration>,
     /// How many processes it may have.
     pub instances: Sharing,
+    /// Whether principals other than the owner may use it with the credentials of its entry, or the login of the owner.
+    pub allow_shared: bool,
     /// Where its stderr goes.
     pub stderr: Stderr,
     /// Which variables it inherits.

@@ -249,6 +249,8 @@ fn the_schema_agrees_with_the_reader() {
         ("command = 'x'\nrestart = false", false),
         ("command = 'x'\nserialize_writes = true", true),
         ("command = 'x'\nserialize_writes = 'yes'", false),
+        ("url = 'https://x'\nallow_shared = true", true),
+        ("url = 'https://x'\nallow_shared = 1", false),
         ("command = 'x'\nstart = 'on-demand'", true),
         ("command = 'x'\nstart = 'later'", false),
         ("command = 'x'\ninstances = { pool = 4 }", true),

@@ -24,7 +24,7 @@ use crate::{
     listener::{
         cors,
         headers::{self, single},
-        response::{HttpResponse, empty, forbidden, json, json_error, not_allowed},
+        response::{HttpResponse, empty, forbidden, json, json_error, not_allowed, too_many},
     },
     security::{
         local_user::{LocalUsers, PeerUser},
@@ -113,6 +113,9 @@ impl HttpListener {
     async fn serve(&self, request: HttpRequest<Incoming>, access: Arc<Access>) -> HttpResponse {
         if self.is_own(request.headers()) {
             return empty(StatusCode::LOOP_DETECTED);
+        }
+        if !self.gateway.views.has_room_for(&access) {
+            return too_many("too many principals use this hub at once; try again later", None);
         }
         match (request.uri().path(), request.method()) {
             ("/mcp" | "/", &Method::POST) => {

@@ -88,7 +88,7 @@ impl ClientCall {
         let call = match run.resumed() {
             Resumed::New => match run.send(request.clone(), None) {
                 Ok(call) => call,
-                Err(refused) => match gateway.host.required_login(&request) {
+                Err(refused) => match client.host.required_login(&request) {
                     Some(server) => {
                         let response = async move {
                             match run.login_required(&server).await {

@@ -17,6 +17,7 @@ mod login; // servers that require authorization
 mod many_clients; // many clients with the same ids
 mod modern; // the rules of modern revisions
 mod origin; // Host and Origin
+mod principals;
 mod resource_subscriptions; // of clients of all revisions
 mod resume; // streams that break and are resumed
 mod server_requests; // servers that send requests in the middle of a call
@@ -26,4 +27,4 @@ mod tasks; // calls that become tasks
 mod test_gateway; // a gateway to test with
 mod token; // a token that every request must carry
 mod unix_socket; // one client per connection to a Unix socket
-mod websocket; // WebSocket, by hand
+mod websocket; // WebSocket, by hand // what principals see and get

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde_json::json;
 use toolbay_config::{Permission, ServerConfig};
 use toolbay_host::{
-    CatalogKind, Connector, Endpoint, Host, HostChange, Naming, ServerInView, ServerName, ViewPolicy,
+    CatalogKind, Connector, Endpoint, Host, HostChange, Naming, OwnConnections, ServerInView, ServerName,
+    ViewPolicy,
 };
 use toolbay_protocol::model::Tool;
 use toolbay_testkit::TestServer;
@@ -37,6 +38,10 @@ impl ViewPolicy for Rules {
     }
 }
 
+fn through(connector: Connector) -> OwnConnections {
+    OwnConnections { connector: Some(connector), ..OwnConnections::default() }
+}
+
 fn tools(host: &Host) -> Vec<String> {
     names(&host.table(), CatalogKind::Tools)
 }
@@ -45,7 +50,8 @@ fn tools(host: &Host) -> Vec<String> {
 async fn a_hidden_server_does_not_exist() {
     let (a, b) = (server("a", &["t"]), server("b", &["t"]).with_resource("b://r", "secret"));
     let host = host(&[("a", &a), ("b", &b)], Naming::Prefix).await;
-    let view = host.view(Arc::new(Rules { hidden: vec!["b"], ..Rules::default() }), None);
+    let view =
+        host.view(Arc::new(Rules { hidden: vec!["b"], ..Rules::default() }), OwnConnections::default());
     assert_eq!(tools(&view), ["a__t"]);
     assert_eq!(owner(&view, "a__t").await, "a");
     assert_eq!(names(&view.table(), CatalogKind::Resources), Vec::<String>::new());
@@ -66,7 +72,8 @@ async fn names_stay_when_their_rival_is_hidden() {
     let (one, two) = (server("one", &["t"]), server("two", &["t"]));
     let host = host(&[("my server", &one), ("my.server", &two)], Naming::Prefix).await;
     let all = tools(&host);
-    let view = host.view(Arc::new(Rules { hidden: vec!["my server"], ..Rules::default() }), None);
+    let view = host
+        .view(Arc::new(Rules { hidden: vec!["my server"], ..Rules::default() }), OwnConnections::default());
     assert_eq!(tools(&view), all[1..]);
     assert_eq!(owner(&view, &all[1]).await, "two");
 }
@@ -75,7 +82,10 @@ async fn names_stay_when_their_rival_is_hidden() {
 async fn a_hidden_tool_cannot_be_called() {
     let a = server("a", &["read", "write"]);
     let host = host(&[("a", &a)], Naming::PrefixAndAlias).await;
-    let view = host.view(Arc::new(Rules { without_tools: vec!["write"], ..Rules::default() }), None);
+    let view = host.view(
+        Arc::new(Rules { without_tools: vec!["write"], ..Rules::default() }),
+        OwnConnections::default(),
+    );
     assert!(tools(&view).iter().all(|name| !name.contains("write")), "{:?}", tools(&view));
     for name in ["a__write", "write"] {
         assert!(ask(&view, "tools/call", json!({ "name": name })).await["error"].is_object());
@@ -88,7 +98,8 @@ async fn a_view_follows_its_host() {
     let troupe = Arc::new(Troupe::default());
     let host = Host::start(&[config("a", &["t"])], Vec::new(), &troupe.options());
     host.settled().await;
-    let view = host.view(Arc::new(Rules { hidden: vec!["secret"], ..Rules::default() }), None);
+    let view =
+        host.view(Arc::new(Rules { hidden: vec!["secret"], ..Rules::default() }), OwnConnections::default());
     let mut changes = view.changes();
     assert_eq!(tools(&view), ["a__t"]);
     host.apply(&[config("a", &["t"]), config("secret", &["t"]), config("b", &["t"])]).await;
@@ -118,7 +129,7 @@ async fn each_view_has_connections_of_its_own() {
     host.settled().await;
     let rules = || Arc::new(Rules { own: vec!["mail"], ..Rules::default() });
     let ((of_ann, ann_server), (of_ben, _ben_server)) = (connector_of("ann"), connector_of("ben"));
-    let (ann, ben) = (host.view(rules(), Some(of_ann)), host.view(rules(), Some(of_ben)));
+    let (ann, ben) = (host.view(rules(), through(of_ann)), host.view(rules(), through(of_ben)));
     ann.settled().await;
     ben.settled().await;
     assert_eq!(tools(&ann), ["a__t", "mail__ann"]);
@@ -158,8 +169,10 @@ async fn own_connections_follow_configuration_and_permission() {
     let mail = config("mail", &["t"]);
     let host = Host::start(std::slice::from_ref(&mail), Vec::new(), &troupe.options());
     host.settled().await;
-    let connector = troupe.options().connector;
-    let view = host.view(Arc::new(Rules { own: vec!["mail"], ..Rules::default() }), connector);
+    let view = host.view(
+        Arc::new(Rules { own: vec!["mail"], ..Rules::default() }),
+        through(troupe.options().connector.unwrap()),
+    );
     view.settled().await;
     assert_eq!(troupe.lives("mail"), 2);
     host.disable_server("mail").await.unwrap();
@@ -178,8 +191,10 @@ async fn own_connections_follow_configuration_and_permission() {
 async fn a_view_ends_with_its_host() {
     let troupe = Arc::new(Troupe::default());
     let host = Host::start(&[config("mail", &["t"])], Vec::new(), &troupe.options());
-    let connector = troupe.options().connector;
-    let view = host.view(Arc::new(Rules { own: vec!["mail"], ..Rules::default() }), connector);
+    let view = host.view(
+        Arc::new(Rules { own: vec!["mail"], ..Rules::default() }),
+        through(troupe.options().connector.unwrap()),
+    );
     view.settled().await;
     assert_eq!(text_of(&view, "mail__t", 0).await.unwrap().split(" of ").next(), Some("t"));
     tokio::time::timeout(std::time::Duration::from_secs(5), host.stop(std::time::Duration::from_secs(5)))
@@ -192,6 +207,6 @@ async fn a_view_ends_with_its_host() {
 async fn servers_of_the_program_are_shared_or_hidden() {
     let a = server("a", &["t"]);
     let host = host(&[("a", &a)], Naming::Prefix).await;
-    let view = host.view(Arc::new(Rules { own: vec!["a"], ..Rules::default() }), None);
+    let view = host.view(Arc::new(Rules { own: vec!["a"], ..Rules::default() }), OwnConnections::default());
     assert!(tools(&view).is_empty());
 }

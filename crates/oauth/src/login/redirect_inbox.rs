@@ -22,7 +22,7 @@ pub struct RedirectInbox {
 }
 
 /// Ends the wait when it is dropped.
-struct Waiting<'a> {
+struct AwaitedLogin<'a> {
     inbox: &'a RedirectInbox,
     state: &'a Credential,
 }
@@ -54,14 +54,14 @@ impl RedirectInbox {
                 return Err(OAuthError::TooManyLogins);
             }
             waiting.insert(pending.state().expose().to_owned(), sender);
-            Waiting { inbox: self, state: pending.state() }
+            AwaitedLogin { inbox: self, state: pending.state() }
         };
         // The sender is dropped only with the inbox, or after it was used.
         response.await.map_err(|_| OAuthError::InvalidResponse("the login was given up"))
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for AwaitedLogin<'_> {
     fn drop(&mut self) {
         self.inbox.waiting.lock().remove(self.state.expose());
     }

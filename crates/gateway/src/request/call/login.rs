@@ -24,7 +24,7 @@ const READY_TIMEOUT: Duration = Duration::from_secs(15);
 impl CallRun {
     /// Ends the request with the URL of a login, or sends it again after the login.
     pub(super) async fn login_required(&mut self, server: &ServerName) -> OrResponse<RunningCall> {
-        let handle = self.gateway.host.server(server.as_str());
+        let handle = self.client.host.server(server.as_str());
         if let Some(handle) = &handle
             && self.is_page_opened()
             && !std::mem::replace(&mut self.has_awaited_login, true)
@@ -38,7 +38,7 @@ impl CallRun {
 
     /// The response that asks for a login.
     pub(super) async fn login_page(&self, server: &ServerName) -> FinalResponse {
-        let page = match self.gateway.host.server(server.as_str()) {
+        let page = match self.client.host.server(server.as_str()) {
             Some(handle) => timeout(PAGE_TIMEOUT, handle.login_page()).await.ok().flatten(),
             None => None,
         };

@@ -1,0 +1,84 @@
+//! How principals other than the owner of the hub use its servers.
+
+use std::sync::Arc;
+
+use toolbay_access::Principal;
+use toolbay_config::{ServerConfig, ServerEndpoint};
+use toolbay_gateway::{PrincipalServers, ServerIdentity};
+use toolbay_host::OwnConnections;
+
+use crate::app::logins::Logins;
+
+/// Servers at a URL are used by each principal as itself, with a login of its own. Servers whose entries have credentials are
+/// the owner's. `allow_shared` lets all principals use a server as the owner.
+#[derive(Debug)]
+pub(crate) struct ServersOfPrincipals {
+    logins: Option<Logins>,
+}
+
+impl ServersOfPrincipals {
+    /// `logins` is none where tokens cannot be stored: then principals use servers at a URL without a login.
+    pub(crate) fn new(logins: Option<Logins>) -> Arc<Self> {
+        Arc::new(Self { logins })
+    }
+}
+
+impl PrincipalServers for ServersOfPrincipals {
+    fn identity(&self, config: &ServerConfig) -> ServerIdentity {
+        identity(config)
+    }
+
+    fn connections(&self, principal: &Principal) -> OwnConnections {
+        let logins = self.logins.as_ref().map(|logins| logins.of_principal(principal));
+        OwnConnections { connector: None, authorizers: logins.map(Logins::authorizers) }
+    }
+}
+
+/// As whom principals other than the owner use a server.
+///
+/// Whether a server at a URL wants a login is known only once it was asked, and then it may be too late: a connection that is
+/// shared would be the owner's. So each principal has its own.
+pub(crate) fn identity(config: &ServerConfig) -> ServerIdentity {
+    match &config.endpoint {
+        _ if config.tuning.allow_shared => ServerIdentity::Shared,
+        _ if config.has_credentials() => ServerIdentity::OfOwner,
+        ServerEndpoint::Url(_) => ServerIdentity::OfPrincipal,
+        ServerEndpoint::Command(_) | ServerEndpoint::BuiltIn(_) => ServerIdentity::Shared,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn credentials_are_shared_only_where_the_entry_says_so() {
+        for (entry, expected) in [
+            ("command = 'x'", ServerIdentity::Shared),
+            ("command = 'x'\nenv = { PATH = '/bin' }", ServerIdentity::Shared),
+            ("command = 'x'\nenv = { GITHUB_TOKEN = 'abc' }", ServerIdentity::OfOwner),
+            ("command = 'x'\nargs = ['--api-key', 'abc']", ServerIdentity::OfOwner),
+            ("command = 'x'\nargs = ['--api-key=abc']", ServerIdentity::OfOwner),
+            ("command = 'x'\nargs = ['--verbose']", ServerIdentity::Shared),
+            ("command = 'x'\nenv = { GITHUB_TOKEN = 'abc' }\nallow_shared = true", ServerIdentity::Shared),
+            ("url = 'https://h/mcp'", ServerIdentity::OfPrincipal),
+            ("url = 'https://h/mcp'\nallow_shared = true", ServerIdentity::Shared),
+            ("url = 'https://h/mcp'\nheaders = { Authorization = 'Bearer abc' }", ServerIdentity::OfOwner),
+            ("url = 'https://h/mcp'\nheaders = { X-Api-Key = 'abc' }", ServerIdentity::OfOwner),
+            ("url = 'https://h/mcp'\nheaders = { X-Team = 'blue' }", ServerIdentity::OfPrincipal),
+            ("url = 'https://h/mcp?api_key=abc'", ServerIdentity::OfOwner),
+            (
+                "url = 'https://h/mcp'\noauth = { grant = 'client_credentials', client_id = 'a', client_secret = 'b' }",
+                ServerIdentity::OfOwner,
+            ),
+            ("url = 'https://h/mcp'\noauth = { client_id = 'a' }", ServerIdentity::OfPrincipal),
+            ("builtin = 'time'", ServerIdentity::Shared),
+        ] {
+            let text = format!("[servers.s]\n{entry}\n");
+            let file = toolbay_config::parse(&text, Path::new("toolbay.toml")).unwrap();
+            assert_eq!(identity(&file.servers[0]), expected, "{entry}");
+        }
+    }
+}
