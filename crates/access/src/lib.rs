@@ -13,9 +13,11 @@ mod principal;
 pub mod proxy;
 mod public_url;
 mod rights;
+mod server_logins;
 
 pub use authenticator::{Access, Authenticator, Refusal};
 pub use owner_token::{InvalidToken, OwnerToken};
 pub use principal::Principal;
 pub use public_url::{InvalidPublicUrl, PublicUrl};
 pub use rights::{Rights, Tier};
+pub use server_logins::ServerLogins;

@@ -25,9 +25,9 @@ mod endpoints;
 mod files;
 mod grants;
 mod rate;
-mod response;
+pub(crate) mod response;
 mod settings;
-mod signature;
+pub(crate) mod signature;
 mod tokens;
 
 use std::{

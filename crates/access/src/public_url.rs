@@ -34,6 +34,11 @@ pub enum InvalidPublicUrl {
 }
 
 impl PublicUrl {
+    /// The URL itself, without a slash at its end.
+    pub fn base(&self) -> String {
+        format!("{}{}", self.origin, self.prefix)
+    }
+
     /// The URLs of all endpoints, which are the names of the hub in tokens.
     pub fn endpoints(&self) -> Vec<String> {
         ENDPOINTS.iter().map(|path| self.endpoint(path)).collect()

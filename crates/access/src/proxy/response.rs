@@ -10,26 +10,26 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 /// A response with JSON that no cache keeps.
-pub(super) fn json(status: StatusCode, value: &Value) -> Response<Bytes> {
+pub(crate) fn json(status: StatusCode, value: &Value) -> Response<Bytes> {
     let mut response = with_body(status, "application/json", value.to_string());
     response.headers_mut().insert(header::PRAGMA, HeaderValue::from_static("no-cache"));
     response
 }
 
 /// An error as RFC 6749 5.2 says.
-pub(super) fn error(status: StatusCode, code: &str, description: &str) -> Response<Bytes> {
+pub(crate) fn error(status: StatusCode, code: &str, description: &str) -> Response<Bytes> {
     json(status, &json!({ "error": code, "error_description": description }))
 }
 
 /// A limit is reached; the client may try again.
-pub(super) fn too_many(description: &str) -> Response<Bytes> {
+pub(crate) fn too_many(description: &str) -> Response<Bytes> {
     let mut response = error(StatusCode::TOO_MANY_REQUESTS, "temporarily_unavailable", description);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("30"));
     response
 }
 
 /// Sends a browser elsewhere, with GET.
-pub(super) fn see_other(location: &str) -> Response<Bytes> {
+pub(crate) fn see_other(location: &str) -> Response<Bytes> {
     match HeaderValue::from_str(location) {
         Ok(value) => {
             let mut response = with_body(StatusCode::SEE_OTHER, "text/plain", String::new());
@@ -46,14 +46,14 @@ pub(super) fn see_other(location: &str) -> Response<Bytes> {
 ///
 /// Used after a form. Browsers apply `form-action` to every redirect that follows, and where the provider sends people is not
 /// known, so a redirect would need a policy that allows everything.
-pub(super) fn go_on(location: &str, title: &str) -> Response<Bytes> {
+pub(crate) fn go_on(location: &str, title: &str) -> Response<Bytes> {
     let url = escape(location);
     let refresh = format!("<meta http-equiv=\"refresh\" content=\"0; url={url}\">");
     html(StatusCode::OK, title, &refresh, &format!("<p><a href=\"{url}\">Continue</a></p>"))
 }
 
 /// A page. `body` is HTML; what others wrote must be escaped in it.
-pub(super) fn page(status: StatusCode, title: &str, body: &str) -> Response<Bytes> {
+pub(crate) fn page(status: StatusCode, title: &str, body: &str) -> Response<Bytes> {
     html(status, title, "", body)
 }
 
@@ -97,7 +97,7 @@ fn with_body(status: StatusCode, kind: &'static str, text: String) -> Response<B
 }
 
 /// Adds parameters to a redirect URI, which may have some of its own.
-pub(super) fn with_parameters(redirect_uri: &str, parameters: &[(&str, &str)]) -> String {
+pub(crate) fn with_parameters(redirect_uri: &str, parameters: &[(&str, &str)]) -> String {
     match Url::parse(redirect_uri) {
         Ok(mut url) => {
             url.query_pairs_mut().extend_pairs(parameters);
@@ -108,7 +108,7 @@ pub(super) fn with_parameters(redirect_uri: &str, parameters: &[(&str, &str)]) -
 }
 
 /// A text in HTML, as an element's content or a quoted attribute. Characters that change how others are shown become visible.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -9,7 +9,7 @@ use toolbay_oauth::NoRandomNumbers;
 use super::unix_time;
 
 /// Signs what browsers keep for us. The key lives as long as the process: what was signed is valid for minutes or hours.
-pub(super) struct BrowserKey(hmac::Key);
+pub(crate) struct BrowserKey(hmac::Key);
 
 impl std::fmt::Debug for BrowserKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -19,13 +19,15 @@ impl std::fmt::Debug for BrowserKey {
 
 /// What a signed text is for. One is never taken for another.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Purpose {
+pub(crate) enum Purpose {
     /// A request that a person is asked about, in the form of the consent page.
     Request,
     /// The cookie that belongs to that form.
     Consent,
     /// The cookie of a login that was begun.
     Login,
+    /// The form and the cookie of a login at a server.
+    ServerLogin,
     /// The cookie that says who logged in with this browser.
     User,
 }
@@ -36,18 +38,19 @@ impl Purpose {
             Self::Request => "request",
             Self::Consent => "consent",
             Self::Login => "login",
+            Self::ServerLogin => "server-login",
             Self::User => "user",
         }
     }
 }
 
 impl BrowserKey {
-    pub(super) fn new() -> Result<Self, NoRandomNumbers> {
+    pub(crate) fn new() -> Result<Self, NoRandomNumbers> {
         hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new()).map(Self).map_err(|_| NoRandomNumbers)
     }
 
     /// Signs a value that is valid for `seconds`.
-    pub(super) fn sign(&self, purpose: Purpose, value: &impl Serialize, seconds: u64) -> String {
+    pub(crate) fn sign(&self, purpose: Purpose, value: &impl Serialize, seconds: u64) -> String {
         // Strings and numbers in structures: writing them cannot fail.
         let text = serde_json::to_vec(&(unix_time() + seconds, value)).unwrap_or_default();
         let tag = hmac::sign(&self.0, &Self::signed(purpose, &text));
@@ -55,7 +58,7 @@ impl BrowserKey {
     }
 
     /// Returns a value that we signed for this purpose, unless it has expired.
-    pub(super) fn open<T: DeserializeOwned>(&self, purpose: Purpose, signed: &str) -> Option<T> {
+    pub(crate) fn open<T: DeserializeOwned>(&self, purpose: Purpose, signed: &str) -> Option<T> {
         let (text, tag) = signed.split_once('.')?;
         let (text, tag) = (URL_SAFE_NO_PAD.decode(text).ok()?, URL_SAFE_NO_PAD.decode(tag).ok()?);
         hmac::verify(&self.0, &Self::signed(purpose, &text), &tag).ok()?;
@@ -73,12 +76,12 @@ impl BrowserKey {
 /// `__Host-` makes browsers take them only from this host over HTTPS. On a loopback address without TLS they could not be set
 /// at all, so there the prefix and `Secure` are left out.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cookies {
+pub(crate) struct Cookies {
     is_secure: bool,
 }
 
 impl Cookies {
-    pub(super) fn new(public_url: &str) -> Self {
+    pub(crate) fn new(public_url: &str) -> Self {
         Self { is_secure: public_url.starts_with("https://") }
     }
 
@@ -87,7 +90,7 @@ impl Cookies {
     }
 
     /// Sets a cookie, for so many seconds; none removes it.
-    pub(super) fn set<T>(self, response: &mut Response<T>, name: &str, value: &str, seconds: u64) {
+    pub(crate) fn set<T>(self, response: &mut Response<T>, name: &str, value: &str, seconds: u64) {
         let secure = if self.is_secure { "; Secure" } else { "" };
         let name = self.name(name);
         let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax; Max-Age={seconds}{secure}");
@@ -98,7 +101,7 @@ impl Cookies {
     }
 
     /// The value of a cookie. With two of the same name, neither counts.
-    pub(super) fn get(self, headers: &HeaderMap, name: &str) -> Option<String> {
+    pub(crate) fn get(self, headers: &HeaderMap, name: &str) -> Option<String> {
         let name = self.name(name);
         let mut found = headers
             .get_all(header::COOKIE)
