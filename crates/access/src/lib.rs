@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod authenticator;
+mod hub_tokens;
 pub mod issuer;
 mod owner_token;
 mod principal;
@@ -16,6 +17,7 @@ mod rights;
 mod server_logins;
 
 pub use authenticator::{Access, Authenticator, Refusal};
+pub use hub_tokens::{HubToken, HubTokens, InvalidTokenName, NewToken, TokenFile, TokenFileError, TokenName};
 pub use owner_token::{InvalidToken, OwnerToken};
 pub use principal::Principal;
 pub use public_url::{InvalidPublicUrl, PublicUrl};

@@ -12,7 +12,7 @@ use crate::authenticator::{Access, Authenticator, Refusal};
 pub struct OwnerToken(TokenDigest);
 
 /// The hash of a token. Tokens are random, so they cannot be guessed from a plain hash.
-#[derive(Clone, Copy, Hash)]
+#[derive(Debug, Clone, Copy, Hash)]
 pub(crate) struct TokenDigest([u8; 32]);
 
 /// Why a text cannot be a token.
@@ -64,6 +64,18 @@ impl fmt::Debug for OwnerToken {
 impl TokenDigest {
     pub(crate) fn of(token: &str) -> Self {
         Self(Sha256::digest(token).into())
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Reads what was written in hexadecimal digits.
+    pub(crate) fn from_hex(digits: &str) -> Option<Self> {
+        let (pairs, []) = digits.as_bytes().as_chunks::<2>() else { return None };
+        let byte = |pair: &[u8; 2]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let bytes: Vec<u8> = pairs.iter().map(byte).collect::<Option<_>>()?;
+        bytes.try_into().ok().map(Self)
     }
 }
 

@@ -7,6 +7,7 @@ mod login;
 pub(crate) mod pairs;
 mod secrets;
 mod servers;
+mod token;
 pub(crate) mod tool_arguments;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
     PathArgs, PutArgs, ScopeArg, TransportArg,
 };
+pub(crate) use token::{CreateTokenArgs, TokenSubcommand};
 
 /// Run many MCP servers and offer them as one.
 #[derive(Debug, Parser)]
@@ -146,6 +148,9 @@ pub(crate) enum Command {
     /// Set, list and remove secrets
     #[command(subcommand)]
     Secret(SecretSubcommand),
+    /// Create, list and revoke tokens for clients of a shared hub
+    #[command(subcommand)]
+    Token(TokenSubcommand),
     /// Log in at a protected server
     Login(LoginArgs),
     /// Log out of a server: remove its tokens, and revoke them
@@ -252,6 +257,9 @@ pub(crate) struct ServeArgs {
     /// Run beside a hub that already serves this configuration, with its own servers
     #[arg(long)]
     pub(crate) separate: bool,
+    /// Whether clients on HTTP need a token of `toolbay token create`.
+    #[arg(skip)]
+    pub(crate) has_hub_tokens: bool,
     #[command(flatten)]
     pub(crate) access: AccessArgs,
     /// Whether `[auth]` protects the hub
@@ -311,6 +319,7 @@ impl ServeArgs {
             has_issuer: self.has_issuer,
             listen: if self.listen.is_empty() { file.listen.clone() } else { self.listen.clone() },
             allow_unauthenticated: self.allow_unauthenticated || file.allow_unauthenticated == Some(true),
+            has_hub_tokens: self.has_hub_tokens,
             token_file: self.token_file.clone().or_else(|| file.token_file.clone()),
             tls_cert,
             tls_key,

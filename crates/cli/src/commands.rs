@@ -29,6 +29,7 @@ mod serve;
 mod server_commands;
 mod status;
 mod stdio;
+mod token;
 mod tools;
 
 use std::io::IsTerminal;
@@ -60,6 +61,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Export(args)) => export::run(context, args),
         Some(Command::Config(command)) => config::run(context, command),
         Some(Command::Secret(command)) => secret::run(context, command).await,
+        Some(Command::Token(command)) => token::run(context, command),
         Some(Command::Login(args)) => login::login(context, args).await,
         Some(Command::Logout(args)) => login::logout(context, args).await,
         Some(Command::Auth(command)) => login::auth(context, command).await,

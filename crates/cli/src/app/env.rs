@@ -130,6 +130,11 @@ impl Env {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/tasks.key"))
     }
 
+    /// The file with the tokens of hubs.
+    pub(crate) fn hub_tokens(&self) -> Option<PathBuf> {
+        self.state_dir.as_ref().map(|folder| folder.join("toolbay/tokens.json"))
+    }
+
     /// The directory for locks of logins.
     pub(crate) fn logins(&self) -> Option<PathBuf> {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/logins"))

@@ -3,6 +3,7 @@
 use std::{io, net::SocketAddr, path::PathBuf};
 
 use strsim::osa_distance;
+use toolbay_access::TokenFileError;
 use toolbay_config::{ApprovalError, ConfigError, EditError};
 use toolbay_control::ControlError;
 use toolbay_oauth::OAuthError;
@@ -23,6 +24,9 @@ pub(crate) enum CliError {
     Control(#[from] ControlError),
     #[error(transparent)]
     Secrets(#[from] SecretsError),
+    /// The file of the hub's tokens.
+    #[error(transparent)]
+    HubTokens(#[from] TokenFileError),
     /// A login or logout failed.
     #[error("cannot {action} at server `{server}`")]
     Login {

@@ -61,6 +61,7 @@ fn code(error: &CliError) -> u8 {
         CliError::Edit(_)
         | CliError::Approval(_)
         | CliError::Secrets(_)
+        | CliError::HubTokens(_)
         | CliError::Declined
         | CliError::Listen { .. }
         | CliError::Serving { .. }
@@ -126,7 +127,7 @@ fn hint(error: &CliError) -> Option<String> {
             Some("`toolbay approve NAME --yes` approves without asking, `toolbay approve --all --yes` approves all".to_owned())
         }
         CliError::Exposed { .. } => {
-            let hint = "listen on 127.0.0.1, require a token with --token-file FILE, or pass --allow-unauthenticated";
+            let hint = "listen on 127.0.0.1, create a token with `toolbay token create NAME`, require the one of --token-file FILE, or pass --allow-unauthenticated";
             Some(hint.to_owned())
         }
         CliError::Control(ControlError::NoHub) => Some(

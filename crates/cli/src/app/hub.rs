@@ -1,6 +1,7 @@
 //! A hub in this process.
 
 use std::{
+    collections::BTreeSet,
     net::{Ipv4Addr, SocketAddr, SocketAddrV4},
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
@@ -64,6 +65,11 @@ pub(crate) struct HubPlan {
 }
 
 impl HubPlan {
+    /// The names of all servers that are configured.
+    pub(crate) fn server_names(&self) -> BTreeSet<&str> {
+        self.servers.iter().map(|server| server.name.as_str()).collect()
+    }
+
     /// Reads the configuration and reports what cannot be used. There need not be one; but one that was given must be
     /// readable.
     pub(crate) fn read(context: &Context) -> Result<Self, CliError> {

@@ -22,7 +22,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         "Configuration",
         &[
             "list", "get", "add", "add-json", "remove", "enable", "disable", "approve", "import", "export",
-            "config", "secret",
+            "config", "secret", "token",
         ],
     ),
     ("Code", &["search", "index", "codebase"]),

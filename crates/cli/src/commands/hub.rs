@@ -53,7 +53,7 @@ async fn status(context: &Context) -> Result<(), CliError> {
         out.data(&format!("{line}\n"))?;
     }
     if !hub.clients.is_empty() {
-        let head = ["CLIENT", "PROCESS", "TRANSPORT", "PROJECT", "CONNECTED"];
+        let head = ["CLIENT", "PRINCIPAL", "PROCESS", "TRANSPORT", "PROJECT", "CONNECTED"];
         let head = head.map(|title| Cell::new(title, Look::Dim)).to_vec();
         let rows = std::iter::once(head).chain(hub.clients.iter().map(row)).collect::<Vec<_>>();
         for line in render(&rows, out.paint) {
@@ -150,6 +150,7 @@ fn row(client: &ClientSnapshot) -> Vec<Cell> {
     let root = client.root.as_ref().map(|root| root.display().to_string());
     vec![
         clean_line(&client.name.clone().unwrap_or_else(none)).into(),
+        clean_line(&client.principal).into(),
         client.pid.map_or_else(none, |pid| pid.to_string()).into(),
         client.transport.clone().into(),
         clean_line(&root.unwrap_or_else(none)).into(),

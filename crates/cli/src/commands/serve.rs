@@ -5,6 +5,7 @@ pub(super) mod operate;
 
 use std::{sync::Arc, time::Duration};
 
+use toolbay_access::{Authenticator, HubTokens};
 use toolbay_config::AuthSection;
 use toolbay_control::{ControlClient, ControlError, Listener};
 use toolbay_gateway::GatewayOptions;
@@ -27,17 +28,25 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
     cycle::refuse(&plan.chain)?;
     let mut options = args.or(&plan.hub)?;
     options.has_issuer = issuer::checked(&plan.auth)?.is_some();
+    let tokens = hub_tokens(context)?;
+    options.has_hub_tokens = tokens.as_ref().is_some_and(|tokens| tokens.is_in_use());
     if !options.public_name.is_empty() {
         context.out.warn("`--public-name` and `public_name` are replaced by `--public-url` and `public_url`; they are still read");
     }
-    let mut gateway = gateway_options(context, &plan, &options)?;
+    let mut gateway = gateway_options(context, &plan, &options, tokens.as_ref())?;
     // Before anything is opened or started: a second hub by mistake must not start everything twice.
     let control = if args.separate { None } else { take_place(context, &plan).await? };
     let listeners = Listeners::open(&options).await?;
     issuer::protect(context, &plan.auth, &options, &listeners.addresses(), &mut gateway).await?;
     greet(context, &plan, &listeners)?;
-    operate(context, Operation { plan, listeners, control, gateway, lifetime: Lifetime::Foreground }).await;
+    operate(context, Operation { plan, listeners, control, gateway, tokens, lifetime: Lifetime::Foreground })
+        .await;
     Ok(())
+}
+
+/// The tokens that this user has created for clients of hubs.
+fn hub_tokens(context: &Context) -> Result<Option<Arc<HubTokens>>, CliError> {
+    Ok(context.env.hub_tokens().map(|path| HubTokens::open(&path)).transpose()?)
 }
 
 /// The options of the gateway of a hub.
@@ -45,14 +54,19 @@ pub(super) fn gateway_options(
     context: &Context,
     plan: &HubPlan,
     args: &ServeArgs,
+    tokens: Option<&Arc<HubTokens>>,
 ) -> Result<GatewayOptions, CliError> {
     let token = args.token_file.as_deref().map(secrets::token).transpose()?;
+    let mut authenticators: Vec<Arc<dyn Authenticator>> = Vec::new();
+    authenticators.extend(token.map(|token| Arc::new(token) as _));
+    authenticators.extend(tokens.map(|tokens| tokens.clone() as _));
     Ok(GatewayOptions {
         public_url: args.public_url.clone(),
         public_names: args.public_name.clone(),
         local_users: args.access.local_users(),
         allowed_origins: args.access.allow_origin.clone(),
-        authenticators: token.into_iter().map(|token| Arc::new(token) as _).collect(),
+        authenticators,
+        allow_unauthenticated: args.allow_unauthenticated && args.token_file.is_none() && !args.has_issuer,
         principal_servers: Some(ServersOfPrincipals::new(Logins::open(context))),
         task_key: context.env.task_key(),
         first_list_wait: plan.hub.first_list_wait(),
@@ -159,7 +173,14 @@ pub(crate) async fn run_background(context: &Context, args: &BackgroundArgs) -> 
     };
     let mut options = ServeArgs::default().or(&plan.hub)?;
     options.has_issuer = plan.auth != AuthSection::Absent;
-    let mut gateway = gateway_options(context, &plan, &options)?;
+    let tokens = hub_tokens(context).unwrap_or_else(|error| {
+        // Clients on stdio must not suffer from it, and those on HTTP must not come in without a token.
+        context.out.warn(&format!("{error}; this hub listens on its Unix sockets only"));
+        options.listen.clear();
+        None
+    });
+    options.has_hub_tokens = tokens.as_ref().is_some_and(|tokens| tokens.is_in_use());
+    let mut gateway = gateway_options(context, &plan, &options, tokens.as_ref())?;
     let opened = match open(&options).await {
         Ok(listeners) => {
             let addresses = listeners.addresses();
@@ -180,7 +201,7 @@ pub(crate) async fn run_background(context: &Context, args: &BackgroundArgs) -> 
         context.out.note(&format!("listens on {url}"));
     }
     let lifetime = Lifetime::Background { linger: plan.hub.linger(), log: args.spec.log.clone() };
-    operate(context, Operation { plan, listeners, control: Some(control), gateway, lifetime }).await;
+    operate(context, Operation { plan, listeners, control: Some(control), gateway, tokens, lifetime }).await;
     Ok(())
 }
 

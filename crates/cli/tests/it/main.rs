@@ -39,6 +39,7 @@ mod sharing; // clients on stdio that share one hub in the background
 mod start_stop; // `start`, `stop` and `restart`
 mod status_watch; // `status --watch`, and problems of the configuration
 mod stdio; // the hub on stdin and stdout
+mod tokens; // `token`: create, list, revoke
 mod transparency; // the same calls, directly and through the hub, to the byte
 mod transports; // every transport of clients with every transport of servers
 mod unavailable_servers; // commands while servers are slow, stopped or missing

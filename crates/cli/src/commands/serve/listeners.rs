@@ -50,7 +50,8 @@ impl Listeners {
     }
 
     async fn open_http(&mut self, address: SocketAddr, args: &ServeArgs) -> Result<(), CliError> {
-        let is_open = args.token_file.is_none() && !args.has_issuer && !args.allow_unauthenticated;
+        let has_tokens = args.token_file.is_some() || args.has_issuer || args.has_hub_tokens;
+        let is_open = !has_tokens && !args.allow_unauthenticated;
         if !address.ip().to_canonical().is_loopback() && is_open {
             return Err(CliError::Exposed { address });
         }

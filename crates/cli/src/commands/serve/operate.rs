@@ -7,6 +7,7 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
+use toolbay_access::HubTokens;
 use toolbay_control::{
     About, Api, ClientSnapshot, HubHandle, HubPresence, HubSnapshot, Listener, Remarks, millis,
 };
@@ -42,6 +43,8 @@ pub(in crate::commands) struct Operation {
     /// The control socket at which commands find it.
     pub(in crate::commands) control: Option<Listener>,
     pub(in crate::commands) gateway: GatewayOptions,
+    /// Tokens of clients, whose file is followed.
+    pub(in crate::commands) tokens: Option<Arc<HubTokens>>,
     pub(in crate::commands) lifetime: Lifetime,
 }
 
@@ -56,7 +59,7 @@ pub(in crate::commands) enum Lifetime {
 
 /// Runs a hub until it is stopped or no longer needed.
 pub(in crate::commands) async fn operate(context: &Context, operation: Operation) {
-    let Operation { mut plan, mut listeners, control, gateway, lifetime } = operation;
+    let Operation { mut plan, mut listeners, control, gateway, tokens, lifetime } = operation;
     // Every client takes a file descriptor, and some systems allow 1,024 of them by default.
     if let Err(error) = shim::raise_file_limit() {
         tracing::warn!(%error, "cannot raise the limit of open files, which limits clients and servers");
@@ -86,6 +89,10 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
     let presence = control.as_ref().map(Listener::presence);
     let mut unset = UnsetVariables::new(context, &plan.identity.files);
     let configuration = plan.configuration.take();
+    // Only clients on HTTP have tokens.
+    if let Some(tokens) = tokens.filter(|_| !urls.is_empty()) {
+        host.tasks().spawn(tokens.follow(hub.stop.clone()));
+    }
     tokio::select! {
         // Ends with the signal to stop, once running requests are answered.
         () = listeners.serve_hub(&gateway, &hub.drain, &hub.released, &hub.stop) => {}
