@@ -2,11 +2,12 @@
 
 use http::StatusCode;
 use serde_json::json;
+use toolbay_access::Tier;
 use toolbay_host::CallError;
 use toolbay_protocol::{ErrorCode, ErrorObject, ParseError, Revision, meta};
 use toolbay_transport::http::ReadBodyError;
 
-use crate::session::EnterError;
+use crate::{security::principal_usage::LimitReached, session::EnterError};
 
 /// A call that got no response.
 pub(crate) fn call_failed(error: &CallError) -> ErrorObject {
@@ -35,6 +36,20 @@ pub(crate) fn not_entered(why: EnterError) -> ErrorObject {
             "too many requests or subscriptions of this session; try again later",
         ),
     }
+}
+
+/// A principal that takes as much of the hub as it may.
+pub(crate) fn limit_reached(limit: &LimitReached) -> ErrorObject {
+    ErrorObject::new(ErrorCode::INTERNAL_ERROR, limit.to_string())
+}
+
+/// A tool that changes more than the caller may.
+pub(crate) fn beyond_tier(tool: &str, tier: Tier) -> ErrorObject {
+    let tier = tier.as_str();
+    let message = format!(
+        "the tool `{tool}` may change more than the token of this client allows, whose tier is `{tier}`; it needs a token of a higher tier"
+    );
+    ErrorObject::new(ErrorCode::INVALID_PARAMS, message)
 }
 
 /// A revision that we do not speak.

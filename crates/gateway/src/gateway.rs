@@ -27,6 +27,7 @@ use crate::{
     security::{
         local_user::LocalUsers,
         origin::{Origin, OriginGuard},
+        principal_usage::{PrincipalLimits, PrincipalUsage},
         protected_resource::ProtectedResource,
         token_failures::TokenFailures,
     },
@@ -66,6 +67,8 @@ pub struct GatewayOptions {
     /// How many sessions there may be, and how many clients each on HTTP+SSE and WebSocket, and how many
     /// subscriptions of clients without a session.
     pub max_sessions: usize,
+    /// How much of it one principal may take.
+    pub principal_limits: PrincipalLimits,
     /// How many bytes may wait for a client on HTTP+SSE or WebSocket that does not read.
     pub max_unread: usize,
     /// When an unused session ends.
@@ -93,6 +96,7 @@ impl Default for GatewayOptions {
             wrong_token_delay: Duration::from_secs(1),
             limits: ConnectionLimits::default(),
             max_sessions: 10_000,
+            principal_limits: PrincipalLimits::default(),
             max_unread: 4 * 1024 * 1024,
             session_idle: Duration::from_secs(3600),
             task_key: None,
@@ -138,6 +142,8 @@ pub struct Gateway {
     pub(crate) first_list: FirstList,
     pub(crate) wrong_tokens: TokenFailures,
     pub(crate) views: Views,
+    /// What each principal takes.
+    pub(crate) usage: PrincipalUsage,
 }
 
 impl Gateway {
@@ -158,6 +164,7 @@ impl Gateway {
         let (clients, connections) = (Clients::new(), TaskTracker::new());
         let wrong_tokens = TokenFailures::new(options.wrong_token_delay);
         let views = Views::new(options.principal_servers.clone());
+        let usage = PrincipalUsage::new(options.principal_limits.clone());
         Arc::new(Self {
             host,
             options,
@@ -173,6 +180,7 @@ impl Gateway {
             first_list,
             wrong_tokens,
             views,
+            usage,
         })
     }
 
@@ -205,6 +213,7 @@ impl Gateway {
                 tokio::time::sleep(Duration::from_secs(60)).await;
                 self.sessions.sweep();
                 self.views.sweep();
+                self.usage.sweep();
             }
         };
         let limits = self.options.limits.clone();

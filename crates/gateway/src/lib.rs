@@ -34,5 +34,6 @@ pub use connected_clients::{ATTACH, Attach, ClientTransport, ConnectedClient, GO
 pub use gateway::{Gateway, GatewayIdentity, GatewayOptions};
 pub use security::local_user::LocalUsers;
 pub use security::origin::{InvalidOrigin, Origin};
+pub use security::principal_usage::PrincipalLimits;
 pub use security::protected_resource::ProtectedResource;
 pub use views::{PrincipalServers, ServerIdentity};

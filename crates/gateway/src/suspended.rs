@@ -46,6 +46,7 @@ use toolbay_translate::{ClientCapabilities, InputRequest, InputRequired, transla
 use crate::{
     request::call::answer,
     seal::{Binding, SealedContent, StateSeal, canonical},
+    security::principal_usage::UsageGuard,
     tasks::AwaitedTask,
 };
 
@@ -108,6 +109,7 @@ impl SuspendedCalls {
         task: Option<AwaitedTask>,
         requests: Vec<ServerRequest>,
         client: SuspendedRequest,
+        usage: UsageGuard,
     ) -> Result<String, TooManySuspended> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, inbox) = mpsc::channel(4);
@@ -143,6 +145,7 @@ impl SuspendedCalls {
                 () = stop.cancelled() => {}
             }
             shared.calls.lock().remove(&id);
+            drop(usage);
         });
         Ok(result)
     }

@@ -29,6 +29,7 @@ use crate::{
     security::{
         local_user::{LocalUsers, PeerUser},
         origin::{OriginGuard, OriginVerdict},
+        principal_usage::{Limited, UsageGuard},
     },
     session::{Session, registry::SessionId},
 };
@@ -184,6 +185,12 @@ impl HttpListener {
             Ok(None) => not_allowed("POST"),
             Err(response) => *response,
         }
+    }
+
+    /// Counts one more of something for a principal, unless it has too many.
+    fn usage(&self, access: &Access, limited: Limited, id: Option<&RequestId>) -> EarlyResponse<UsageGuard> {
+        let taken = self.gateway.usage.take(&access.principal, limited);
+        taken.map_err(|limit| Box::new(too_many(&limit.to_string(), id)))
     }
 
     /// Ends a session when the token with which it goes on is revoked.

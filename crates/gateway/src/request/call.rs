@@ -18,6 +18,7 @@ use std::{
     task::Poll,
 };
 
+use toolbay_access::Tier;
 use toolbay_host::{
     CallEvent, CallResponse, CallUpdate, HostRequest, Resume, Routed, RunningCall, ServerRequest, events,
 };
@@ -30,12 +31,15 @@ use toolbay_translate::{InputRequest, InputRequired, progress, translate_respons
 pub(crate) use self::server_requests::answer;
 use self::{resume::Resumed, server_requests::OpenServerRequests};
 use crate::{
-    error, gateway::Gateway, request::client::RequestClient, session::RunningRequest, suspended::answerable,
+    error, gateway::Gateway, request::client::RequestClient, security::principal_usage::UsageGuard,
+    session::RunningRequest, suspended::answerable,
 };
 
 /// A running request. Dropping it cancels the call.
 pub(crate) struct ClientCall {
     response: Pin<Box<dyn Future<Output = FinalResponse> + Send>>,
+    /// It counts for its principal as long as it runs.
+    _usage: Option<UsageGuard>,
 }
 
 /// What the client is sent next.
@@ -96,18 +100,23 @@ impl ClientCall {
                                 Err(response) => response,
                             }
                         };
-                        return Ok(Self { response: Box::pin(response) });
+                        return Ok(Self { response: Box::pin(response), _usage: None });
                     }
                     None => return Err(refused),
                 },
             },
             Resumed::AtServer(resume) => run.send(request, Some(resume))?,
             Resumed::Suspended(link) => {
-                return Ok(Self { response: Box::pin(run.resume(link)) });
+                return Ok(Self { response: Box::pin(run.resume(link)), _usage: None });
             }
             Resumed::Refused(error) => return Err(run.failed(&error)),
         };
-        Ok(Self { response: Box::pin(run.run(call, running)) })
+        Ok(Self { response: Box::pin(run.run(call, running)), _usage: None })
+    }
+
+    /// The same call, which counts for its principal.
+    pub(crate) fn counted(self, usage: UsageGuard) -> Self {
+        Self { _usage: Some(usage), ..self }
     }
 
     /// Returns what the client is sent next; must not be called after the response. Cancel safe.
@@ -222,8 +231,22 @@ impl CallRun {
             Routed::Answered(result) => {
                 Err(FinalResponse::result(self.id(), &complete(&result, self.client.revision)))
             }
-            Routed::Refused(error) => Err(self.failed(&error)),
+            Routed::Refused(error) => Err(self.failed(&self.beyond_tier().unwrap_or(error))),
         }
+    }
+
+    /// Why a tool of a server that the client sees is hidden from it: its tier allows less.
+    fn beyond_tier(&self) -> Option<ErrorObject> {
+        let tier = self.client.access.rights.tier;
+        if tier == Tier::Destructive || self.method() != method::TOOLS_CALL {
+            return None;
+        }
+        let name = self.request.call.string_param("name")?;
+        let table = self.gateway.host.table();
+        let server = table.tool(&name)?.server.name();
+        let is_hidden = self.client.host.table().tool(&name).is_none();
+        (is_hidden && self.client.host.server(server.as_str()).is_some())
+            .then(|| error::beyond_tier(&name, tier))
     }
 
     /// Waits for the response of a server and passes on what it sends before.

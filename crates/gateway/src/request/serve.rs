@@ -21,6 +21,7 @@ use crate::{
         client::RequestClient,
         subscription::Subscription,
     },
+    security::principal_usage::Limited,
 };
 
 /// How a request is being answered.
@@ -101,8 +102,14 @@ impl Gateway {
                 return Served::Known(FinalResponse::error(Some(&request.id), &error::not_entered(why)));
             }
         };
+        let usage = match self.usage.take(&client.access.principal, Limited::Calls) {
+            Ok(usage) => usage,
+            Err(limit) => {
+                return Served::Known(FinalResponse::error(Some(&request.id), &error::limit_reached(&limit)));
+            }
+        };
         match ClientCall::start(self, client, request, running) {
-            Ok(call) => Served::Running(call),
+            Ok(call) => Served::Running(call.counted(usage)),
             Err(response) => Served::Known(response),
         }
     }

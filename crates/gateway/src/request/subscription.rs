@@ -16,6 +16,7 @@ use crate::{
     error,
     gateway::Gateway,
     request::{call::FinalResponse, client::RequestClient, serve::Served},
+    security::principal_usage::{Limited, UsageGuard},
     session::Session,
     tasks::TaskWatch,
 };
@@ -51,6 +52,7 @@ pub(crate) struct Subscription {
     opening: Option<Pin<Box<dyn Future<Output = Vec<ResourceWatch>> + Send>>>,
     watched: Vec<ResourceWatch>,
     queue: VecDeque<Rope>,
+    _usage: UsageGuard,
 }
 
 impl Subscription {
@@ -68,6 +70,8 @@ impl Subscription {
         if !filter.task_ids.is_empty() && !client.has_tasks() {
             return Err(error::needs_tasks());
         }
+        let usage = gateway.usage.take(&client.access.principal, Limited::Subscriptions);
+        let usage = usage.map_err(|limit| error::limit_reached(&limit))?;
         let mut uris = std::mem::take(&mut filter.resource_subscriptions);
         uris.truncate(MAX_WATCHED);
         // From here on nothing is missed: changes before the acknowledgement are sent after it.
@@ -85,6 +89,7 @@ impl Subscription {
             opening: Some(opening),
             watched: Vec::new(),
             queue: VecDeque::new(),
+            _usage: usage,
         })
     }
 

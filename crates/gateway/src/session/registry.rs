@@ -8,6 +8,7 @@ use toolbay_access::Access;
 
 use crate::{
     connected_clients::{ClientTransport, ConnectedClient, name_of},
+    security::principal_usage::UsageGuard,
     session::Session,
 };
 
@@ -19,7 +20,14 @@ const ROOM: usize = 16;
 pub(crate) struct Sessions {
     limit: usize,
     idle: Duration,
-    by_id: Mutex<HashMap<SessionId, Arc<Session>>>,
+    by_id: Mutex<HashMap<SessionId, RegisteredSession>>,
+}
+
+/// A session, which counts for its principal as long as it is here.
+#[derive(Debug)]
+struct RegisteredSession {
+    session: Arc<Session>,
+    _usage: UsageGuard,
 }
 
 /// 128 random bits.
@@ -44,8 +52,8 @@ impl SessionId {
 }
 
 /// Ends up to `count` of the sessions that were never used and are not in use; returns whether there were any.
-fn evict(by_id: &mut HashMap<SessionId, Arc<Session>>, count: usize) -> bool {
-    let unused = |(id, session): (&SessionId, &Arc<Session>)| {
+fn evict(by_id: &mut HashMap<SessionId, RegisteredSession>, count: usize) -> bool {
+    let unused = |(id, RegisteredSession { session, .. }): (&SessionId, &RegisteredSession)| {
         let since = session.unused_since().filter(|_| Arc::strong_count(session) == 1)?;
         Some((since, *id))
     };
@@ -53,8 +61,8 @@ fn evict(by_id: &mut HashMap<SessionId, Arc<Session>>, count: usize) -> bool {
     unused.sort_unstable_by_key(|(since, _)| *since);
     unused.truncate(count);
     for (_, id) in &unused {
-        if let Some(session) = by_id.remove(id) {
-            session.end();
+        if let Some(removed) = by_id.remove(id) {
+            removed.session.end();
         }
     }
     !unused.is_empty()
@@ -85,27 +93,27 @@ impl Sessions {
 
     /// Adds a session. If there are too many, sessions end that were never used, those that wait longest first; nothing if
     /// there are none.
-    pub(crate) fn add(&self, session: Arc<Session>) -> Option<SessionId> {
+    pub(crate) fn add(&self, session: Arc<Session>, usage: UsageGuard) -> Option<SessionId> {
         let id = SessionId::random()?;
         let mut by_id = self.by_id.lock();
         if by_id.len() >= self.limit && !evict(&mut by_id, (self.limit / ROOM).max(1)) {
             return None;
         }
-        by_id.insert(id, session);
+        by_id.insert(id, RegisteredSession { session, _usage: usage });
         Some(id)
     }
 
     /// The session with that id, if it belongs to the principal who asks.
     pub(crate) fn get(&self, id: SessionId, access: &Arc<Access>) -> Option<Arc<Session>> {
-        let session = self.by_id.lock().get(&id).cloned()?;
+        let session = self.by_id.lock().get(&id)?.session.clone();
         session.belongs_to(access).then_some(session)
     }
 
     /// Ends a session; says whether there was one.
     pub(crate) fn end(&self, id: SessionId) -> bool {
         match self.by_id.lock().remove(&id) {
-            Some(session) => {
-                session.end();
+            Some(removed) => {
+                removed.session.end();
                 true
             }
             None => false,
@@ -114,7 +122,8 @@ impl Sessions {
 
     /// The clients that have a session, in the order in which they came.
     pub(crate) fn clients(&self) -> Vec<ConnectedClient> {
-        let sessions: Vec<Arc<Session>> = self.by_id.lock().values().cloned().collect();
+        let sessions: Vec<Arc<Session>> =
+            self.by_id.lock().values().map(|known| known.session.clone()).collect();
         let client = |session: &Arc<Session>| ConnectedClient {
             name: name_of(session.identity().0.info()),
             transport: ClientTransport::Http,
@@ -135,7 +144,7 @@ impl Sessions {
     /// Ends sessions that are idle for too long.
     pub(crate) fn sweep(&self) {
         let idle = self.idle;
-        self.by_id.lock().retain(|_, session| {
+        self.by_id.lock().retain(|_, RegisteredSession { session, .. }| {
             // A stream or a request that holds it keeps it in use, however quiet.
             let keep = Arc::strong_count(session) > 1 || session.last_used().elapsed() < idle;
             if !keep {

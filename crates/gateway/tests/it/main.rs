@@ -8,6 +8,7 @@ mod connection; // one client on a connection in memory
 mod first_list; // what the first list of a starting hub waits for
 mod header_params; // parameters that are mirrored in headers
 mod http; // HTTP/1.1 by hand
+mod hub_tokens; // clients with tokens of their own
 mod issuers; // tokens of an issuer: challenges, metadata, scopes
 mod legacy_sse; // HTTP+SSE of 2024-11-05
 mod limits; // of client info, capabilities and instructions
@@ -17,7 +18,7 @@ mod login; // servers that require authorization
 mod many_clients; // many clients with the same ids
 mod modern; // the rules of modern revisions
 mod origin; // Host and Origin
-mod principals;
+mod principals; // what principals see and get
 mod resource_subscriptions; // of clients of all revisions
 mod resume; // streams that break and are resumed
 mod server_requests; // servers that send requests in the middle of a call
@@ -27,4 +28,4 @@ mod tasks; // calls that become tasks
 mod test_gateway; // a gateway to test with
 mod token; // a token that every request must carry
 mod unix_socket; // one client per connection to a Unix socket
-mod websocket; // WebSocket, by hand // what principals see and get
+mod websocket; // WebSocket, by hand

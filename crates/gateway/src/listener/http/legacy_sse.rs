@@ -25,6 +25,7 @@ use crate::{
         response::{HttpResponse, empty, sse, too_many},
         send_queue::{self, AHEAD, ForwardEnd, QueueReader},
     },
+    security::principal_usage::Limited,
     session::registry::SessionId,
 };
 
@@ -32,6 +33,7 @@ impl HttpListener {
     /// Opens a client's stream. Its session ends with it.
     pub(super) fn open_sse(&self, headers: &HeaderMap, access: Arc<Access>) -> EarlyResponse<HttpResponse> {
         accepted(headers)?;
+        let usage = self.usage(&access, Limited::Connections, None)?;
         let Some((inbox, incoming)) = self.gateway.sse_inboxes.open(access.principal.clone()) else {
             return Err(Box::new(too_many("too many streams; try again later", None)));
         };
@@ -47,7 +49,7 @@ impl HttpListener {
             };
             let client = gateway.clients.enter(ClientTransport::Sse, access, None);
             tokio::join!(connection::run(&gateway, Connection { outgoing, incoming }, client, stop), forward);
-            drop(inbox);
+            drop((inbox, usage));
         });
         Ok(sse(events(first, reader)))
     }

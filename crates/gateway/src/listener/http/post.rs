@@ -29,6 +29,7 @@ use crate::{
         revision::{self, RequestRevision},
         serve::Served,
     },
+    security::principal_usage::Limited,
     session::replay::{StreamSource, TooManyStreams},
 };
 
@@ -213,11 +214,12 @@ impl HttpListener {
     }
 
     fn initialize(&self, request: &Request, access: Arc<Access>) -> EarlyResponse<HttpResponse> {
+        let usage = self.usage(&access, Limited::Sessions, Some(&request.id))?;
         let host = self.gateway.host_for(&access);
         let session = open_session(&request.call, access)
             .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
         let result = self.gateway.initialize_result(&host, session.revision, &request.call);
-        let Some(id) = self.gateway.sessions.add(session.clone()) else {
+        let Some(id) = self.gateway.sessions.add(session.clone(), usage) else {
             return Err(Box::new(too_many("too many sessions; try again later", Some(&request.id))));
         };
         self.end_with_access(id, &session);

@@ -24,6 +24,7 @@ use crate::{
         response::{HttpResponse, empty, json_error, too_many},
         send_queue::{AHEAD, pass},
     },
+    security::principal_usage::Limited,
 };
 
 const VERSION: &str = "13";
@@ -47,6 +48,7 @@ impl HttpListener {
         let Ok(place) = self.gateway.web_sockets.clone().try_acquire_owned() else {
             return Err(Box::new(too_many("too many connections; try again later", None)));
         };
+        let usage = self.usage(&access, Limited::Connections, None)?;
         let (gateway, stop, cut) = (self.gateway.clone(), self.stop.clone(), CancellationToken::new());
         let taken = take_over(&mut request, cut.clone());
         self.gateway.host.tasks().spawn(async move {
@@ -60,7 +62,7 @@ impl HttpListener {
                     tracing::debug!(%error, "a client disconnected before the WebSocket was established")
                 }
             }
-            drop(place);
+            drop((place, usage));
         });
         Ok(response)
     }

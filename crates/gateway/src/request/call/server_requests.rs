@@ -16,6 +16,7 @@ use super::{CallRun, FinalResponse};
 use crate::{
     error,
     seal::Binding,
+    security::principal_usage::Limited,
     session::pending_requests::PendingServerRequest,
     suspended::{GATHER, SuspendedRequest},
     tasks::AwaitedTask,
@@ -88,7 +89,12 @@ impl CallRun {
             capabilities: self.client.capabilities(),
             binding,
         };
-        let suspended = self.gateway.suspended.suspend(call, task, requests, client);
+        let usage = self.gateway.usage.take(&self.client.access.principal, Limited::SuspendedCalls);
+        let usage = match usage {
+            Ok(usage) => usage,
+            Err(limit) => return self.failed(&error::limit_reached(&limit)),
+        };
+        let suspended = self.gateway.suspended.suspend(call, task, requests, client, usage);
         // Only now, so that what the server makes of it finds the call suspended.
         refused.into_iter().for_each(ServerRequest::refuse);
         match suspended {
