@@ -8,7 +8,7 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_access::{Access, Authenticator, PublicUrl};
+use toolbay_access::{Access, Authenticator, PublicUrl, ServerLogins};
 use toolbay_host::{CatalogKind, Host};
 use toolbay_transport::{
     Connection,
@@ -58,6 +58,8 @@ pub struct GatewayOptions {
     pub protected_resource: Option<ProtectedResource>,
     /// Whether requests without a token are the owner's, although tokens are in use.
     pub allow_unauthenticated: bool,
+    /// The pages on which principals log in at servers.
+    pub server_logins: Option<Arc<ServerLogins>>,
     /// How principals other than the owner use servers with credentials; without it, as the owner.
     pub principal_servers: Option<Arc<dyn PrincipalServers>>,
     /// How long a response is held back to clients that show wrong tokens again and again.
@@ -92,6 +94,7 @@ impl Default for GatewayOptions {
             authenticators: Vec::new(),
             protected_resource: None,
             allow_unauthenticated: false,
+            server_logins: None,
             principal_servers: None,
             wrong_token_delay: Duration::from_secs(1),
             limits: ConnectionLimits::default(),

@@ -8,7 +8,8 @@ use toolbay_access::Principal;
 use toolbay_config::{Remote, ServerConfig, ServerEndpoint};
 use toolbay_host::{Authorizers, connect_options};
 use toolbay_oauth::{
-    AddressRule, Authorizer, AuthorizerConfig, CredentialStore, GuardedClient, LoginKey, store::LockDirectory,
+    AddressRule, Authorizer, AuthorizerConfig, ClientSettings, CredentialStore, GuardedClient, LoginKey,
+    RedirectInbox, store::LockDirectory,
 };
 use toolbay_secrets::KeyringPrompts;
 use toolbay_transport::http::client::RequestAuthorizer;
@@ -29,6 +30,8 @@ pub(crate) struct Logins {
     pub(crate) store: CredentialStore,
     /// Whose logins they are; empty for the user who runs Toolbay.
     principal: String,
+    /// Where users come back to whose browsers are elsewhere.
+    redirect_inbox: Option<Arc<RedirectInbox>>,
     /// Names proxies.
     variables: BTreeMap<OsString, OsString>,
     tasks: TaskTracker,
@@ -52,15 +55,20 @@ impl Logins {
         Ok(Self {
             store: CredentialStore::new(LoginStorage { store, locks }),
             principal: String::new(),
+            redirect_inbox: None,
             variables: context.env.variables.clone(),
             tasks: context.tasks.clone(),
             stop: context.stop.clone(),
         })
     }
 
-    /// The logins of another principal of the hub.
-    pub(crate) fn of_principal(&self, principal: &Principal) -> Self {
-        Self { principal: principal.to_string(), ..self.clone() }
+    /// The logins of another principal of the hub, whose browser comes back to `redirect_inbox`.
+    pub(crate) fn of_principal(
+        &self,
+        principal: &Principal,
+        redirect_inbox: Option<Arc<RedirectInbox>>,
+    ) -> Self {
+        Self { principal: principal.to_string(), redirect_inbox, ..self.clone() }
     }
 
     /// The authorizers of all servers of a host.
@@ -96,7 +104,10 @@ impl Logins {
         let route = connect_options(config, remote, &self.variables);
         Ok(Some(Authorizer::new(AuthorizerConfig {
             key: LoginKey { server, principal: self.principal.clone() },
-            settings: settings(&remote.oauth)?,
+            settings: ClientSettings {
+                redirect_inbox: self.redirect_inbox.clone(),
+                ..settings(&remote.oauth)?
+            },
             grant: grant(&remote.oauth)?,
             fetch: Arc::new(GuardedClient::new(rule, &route, &self.tasks)),
             store: self.store.clone(),

@@ -2,10 +2,14 @@
 
 use std::sync::Arc;
 
-use toolbay_access::Principal;
+use http::{HeaderMap, Method, Uri};
+use toolbay_access::{Principal, ServerLogins};
 use toolbay_config::{ServerConfig, ServerEndpoint};
 use toolbay_gateway::{PrincipalServers, ServerIdentity};
-use toolbay_host::OwnConnections;
+use toolbay_host::{Authorizers, OwnConnections};
+use toolbay_transport::http::client::{
+    AfterRefusal, AuthorizationFailure, AuthorizerFuture, RefusedRequest, RequestAuthorizer,
+};
 
 use crate::app::logins::Logins;
 
@@ -14,12 +18,14 @@ use crate::app::logins::Logins;
 #[derive(Debug)]
 pub(crate) struct ServersOfPrincipals {
     logins: Option<Logins>,
+    /// The pages on which principals log in; without them, on this machine.
+    pages: Option<Arc<ServerLogins>>,
 }
 
 impl ServersOfPrincipals {
     /// `logins` is none where tokens cannot be stored: then principals use servers at a URL without a login.
-    pub(crate) fn new(logins: Option<Logins>) -> Arc<Self> {
-        Arc::new(Self { logins })
+    pub(crate) fn new(logins: Option<Logins>, pages: Option<Arc<ServerLogins>>) -> Arc<Self> {
+        Arc::new(Self { logins, pages })
     }
 }
 
@@ -29,8 +35,71 @@ impl PrincipalServers for ServersOfPrincipals {
     }
 
     fn connections(&self, principal: &Principal) -> OwnConnections {
-        let logins = self.logins.as_ref().map(|logins| logins.of_principal(principal));
-        OwnConnections { connector: None, authorizers: logins.map(Logins::authorizers) }
+        let inbox = self.pages.as_ref().map(|pages| pages.inbox().clone());
+        let logins = self.logins.as_ref().map(|logins| logins.of_principal(principal, inbox));
+        let authorizers = logins.map(Logins::authorizers);
+        let authorizers = match &self.pages {
+            Some(pages) => authorizers.map(|inner| with_pages(inner, pages.clone(), principal.clone())),
+            None => authorizers,
+        };
+        OwnConnections { connector: None, authorizers }
+    }
+}
+
+/// Authorizers whose login pages are those of the hub.
+fn with_pages(inner: Authorizers, pages: Arc<ServerLogins>, principal: Principal) -> Authorizers {
+    Authorizers::new(move |config| {
+        Some(Arc::new(AuthorizerOfPrincipal {
+            inner: inner.of(config)?,
+            pages: pages.clone(),
+            principal: principal.clone(),
+            server: config.name.as_str().to_owned(),
+        }))
+    })
+}
+
+/// Authorizes the requests of one principal, who logs in on a page of the hub.
+#[derive(Debug)]
+struct AuthorizerOfPrincipal {
+    inner: Arc<dyn RequestAuthorizer>,
+    pages: Arc<ServerLogins>,
+    principal: Principal,
+    server: String,
+}
+
+impl RequestAuthorizer for AuthorizerOfPrincipal {
+    fn is_active(&self) -> bool {
+        self.inner.is_active()
+    }
+
+    fn headers<'a>(
+        &'a self,
+        method: &'a Method,
+        url: &'a Uri,
+    ) -> AuthorizerFuture<'a, Result<HeaderMap, AuthorizationFailure>> {
+        self.inner.headers(method, url)
+    }
+
+    fn accepted(&self, url: &Uri, received: &HeaderMap) {
+        self.inner.accepted(url, received);
+    }
+
+    fn refused<'a>(
+        &'a self,
+        request: RefusedRequest<'a>,
+    ) -> AuthorizerFuture<'a, Result<AfterRefusal, AuthorizationFailure>> {
+        self.inner.refused(request)
+    }
+
+    fn changed(&self) -> AuthorizerFuture<'_, ()> {
+        self.inner.changed()
+    }
+
+    fn login_page(&self) -> AuthorizerFuture<'_, Result<String, String>> {
+        Box::pin(async {
+            let url = self.inner.login_page().await?;
+            self.pages.link(&self.server, &self.principal, &url).map_err(str::to_owned)
+        })
     }
 }
 

@@ -5,7 +5,7 @@ pub(super) mod operate;
 
 use std::{sync::Arc, time::Duration};
 
-use toolbay_access::{Authenticator, HubTokens};
+use toolbay_access::{Authenticator, HubTokens, ServerLogins};
 use toolbay_config::AuthSection;
 use toolbay_control::{ControlClient, ControlError, Listener};
 use toolbay_gateway::GatewayOptions;
@@ -60,6 +60,8 @@ pub(super) fn gateway_options(
     let mut authenticators: Vec<Arc<dyn Authenticator>> = Vec::new();
     authenticators.extend(token.map(|token| Arc::new(token) as _));
     authenticators.extend(tokens.map(|tokens| tokens.clone() as _));
+    let server_logins = args.public_url.as_ref().map(ServerLogins::new).transpose();
+    let server_logins = server_logins.map_err(|error| CliError::usage(error.to_string()))?.map(Arc::new);
     Ok(GatewayOptions {
         public_url: args.public_url.clone(),
         public_names: args.public_name.clone(),
@@ -67,7 +69,8 @@ pub(super) fn gateway_options(
         allowed_origins: args.access.allow_origin.clone(),
         authenticators,
         allow_unauthenticated: args.allow_unauthenticated && args.token_file.is_none() && !args.has_issuer,
-        principal_servers: Some(ServersOfPrincipals::new(Logins::open(context))),
+        principal_servers: Some(ServersOfPrincipals::new(Logins::open(context), server_logins.clone())),
+        server_logins,
         task_key: context.env.task_key(),
         first_list_wait: plan.hub.first_list_wait(),
         ..GatewayOptions::default()

@@ -14,10 +14,10 @@ use http::{HeaderMap, Method, Request as HttpRequest, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
-use toolbay_access::Access;
+use toolbay_access::{Access, ServerLogins};
 use toolbay_host::HubChain;
 use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
-use toolbay_transport::http::{RejectConnection, Respond};
+use toolbay_transport::http::{Body, RejectConnection, Respond, read_body};
 
 use crate::{
     gateway::Gateway,
@@ -95,6 +95,11 @@ impl Respond for HttpListener {
 impl HttpListener {
     /// Answers a request that comes from where it may.
     async fn route(&self, request: HttpRequest<Incoming>) -> HttpResponse {
+        if let Some(logins) = &self.gateway.options.server_logins
+            && logins.serves(request.uri().path())
+        {
+            return Box::pin(self.server_login(logins, request)).await;
+        }
         let access = match self.known_access(request.headers()) {
             Some(access) => access,
             // Rare, and large.
@@ -108,6 +113,16 @@ impl HttpListener {
             return authentication::while_valid(response, access);
         }
         self.serve(request, access).await
+    }
+
+    /// Answers the browser of a person who logs in at a server.
+    async fn server_login(&self, logins: &ServerLogins, request: HttpRequest<Incoming>) -> HttpResponse {
+        let (head, body) = request.into_parts();
+        let timeout = self.gateway.options.limits.body_timeout;
+        match read_body(body, ServerLogins::MAX_BODY, timeout).await {
+            Ok(body) => logins.respond(&HttpRequest::from_parts(head, body)).map(Body::full),
+            Err(_) => empty(StatusCode::BAD_REQUEST),
+        }
     }
 
     /// Answers a request of a known principal.

@@ -106,7 +106,7 @@ impl HostInner {
                 target.headers.insert(AUTHORIZATION, value.clone());
             }
             if !target.headers.contains_key(AUTHORIZATION) && target.authorizer.is_none() {
-                target.authorizer = self.authorizers.as_ref().and_then(|authorizers| (authorizers.0)(config));
+                target.authorizer = self.authorizers.as_ref().and_then(|authorizers| authorizers.of(config));
             }
         }
         endpoint
@@ -125,6 +125,11 @@ impl Authorizers {
         authorizer: impl Fn(&ServerConfig) -> Option<Arc<dyn RequestAuthorizer>> + Send + Sync + 'static,
     ) -> Self {
         Self(Arc::new(authorizer))
+    }
+
+    /// What authorizes requests to a server, if anything does.
+    pub fn of(&self, config: &ServerConfig) -> Option<Arc<dyn RequestAuthorizer>> {
+        (self.0)(config)
     }
 }
 
