@@ -88,6 +88,8 @@ pub enum ProxyError {
 #[derive(Debug)]
 pub struct AuthorizationProxy {
     settings: ProxySettings,
+    /// The path of the public URL.
+    base: String,
     provider: IdentityProvider,
     clients: ProxyClients,
     approvals: Arc<Approvals>,
@@ -132,6 +134,7 @@ impl AuthorizationProxy {
             codes: Waiting::new(CODE_TIME),
             grants: Arc::new(grants),
             key: BrowserKey::new()?,
+            base: endpoints::base(&settings),
             cookies: Cookies::new(&settings.public_url),
             begun: RateLimit::new(60, Duration::from_millis(500)),
             failures: RateLimit::new(200, Duration::from_millis(100)),
@@ -146,13 +149,13 @@ impl AuthorizationProxy {
 
     /// Whether a path is one of the proxy. Such requests need no token.
     pub fn serves(&self, path: &str) -> bool {
-        Endpoint::find(&self.settings, path).is_some()
+        Endpoint::find(&self.base, path).is_some()
     }
 
     /// Answers a request to one of its paths.
     pub async fn respond(&self, request: Request<Bytes>) -> Response<Bytes> {
         let (head, body) = request.into_parts();
-        let Some(endpoint) = Endpoint::find(&self.settings, head.uri.path()) else {
+        let Some(endpoint) = Endpoint::find(&self.base, head.uri.path()) else {
             return response::error(StatusCode::NOT_FOUND, "invalid_request", "there is no such endpoint");
         };
         let method = if head.method == Method::HEAD { Method::GET } else { head.method };

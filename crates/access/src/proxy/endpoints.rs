@@ -27,16 +27,14 @@ pub(super) enum Endpoint {
 }
 
 impl Endpoint {
-    /// Finds the endpoint of a path, as the hub sees it. A proxy in front of the hub may have taken the path of the public URL
-    /// off, or not.
-    pub(super) fn find(settings: &ProxySettings, path: &str) -> Option<Self> {
-        let base = Url::parse(&settings.public_url).map(|url| url.path().trim_end_matches('/').to_owned());
-        let base = base.unwrap_or_default();
+    /// Finds the endpoint of a path, as the hub sees it. `base` is the path of the public URL; a proxy in front of the hub may
+    /// have taken it off, or not. Every request to the hub comes by here, so it must be cheap.
+    pub(super) fn find(base: &str, path: &str) -> Option<Self> {
         let is_well_known = ["/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"]
             .iter()
             .filter_map(|document| path.strip_prefix(document))
             .any(|rest| rest.is_empty() || rest == base);
-        let path = path.strip_prefix(&base).unwrap_or(path);
+        let path = path.strip_prefix(base).unwrap_or(path);
         Some(match path {
             _ if is_well_known => Self::Metadata,
             "/.well-known/openid-configuration" => Self::Metadata,
@@ -57,6 +55,13 @@ impl Endpoint {
             Self::Consent | Self::Token | Self::Register | Self::Revoke => Method::POST,
         }
     }
+}
+
+/// The path of the public URL, without a slash at its end.
+pub(super) fn base(settings: &ProxySettings) -> String {
+    Url::parse(&settings.public_url)
+        .map(|url| url.path().trim_end_matches('/').to_owned())
+        .unwrap_or_default()
 }
 
 /// The metadata of RFC 8414. Clients that look for that of OpenID Connect find the same.
