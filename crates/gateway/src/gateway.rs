@@ -8,7 +8,7 @@ use tokio::{
     sync::{Semaphore, watch},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_access::{Access, Authenticator, PublicUrl, ServerLogins};
+use toolbay_access::{Access, Authenticator, PublicUrl, ServerLogins, proxy::AuthorizationProxy};
 use toolbay_host::{CatalogKind, Host};
 use toolbay_transport::{
     Connection,
@@ -56,6 +56,8 @@ pub struct GatewayOptions {
     pub authenticators: Vec<Arc<dyn Authenticator>>,
     /// Where clients get tokens, if they can find that out by themselves.
     pub protected_resource: Option<ProtectedResource>,
+    /// The authorization server that clients get tokens from, if the hub is its own. It is one of the authenticators, too.
+    pub authorization_proxy: Option<Arc<AuthorizationProxy>>,
     /// Whether requests without a token are the owner's, although tokens are in use.
     pub allow_unauthenticated: bool,
     /// The pages on which principals log in at servers.
@@ -93,6 +95,7 @@ impl Default for GatewayOptions {
             local_users: LocalUsers::default(),
             authenticators: Vec::new(),
             protected_resource: None,
+            authorization_proxy: None,
             allow_unauthenticated: false,
             server_logins: None,
             principal_servers: None,

@@ -14,10 +14,10 @@ use http::{HeaderMap, Method, Request as HttpRequest, StatusCode, header};
 use hyper::body::Incoming;
 use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
-use toolbay_access::{Access, ServerLogins};
+use toolbay_access::{Access, ServerLogins, proxy::AuthorizationProxy};
 use toolbay_host::HubChain;
 use toolbay_protocol::{ErrorCode, ErrorObject, RequestId, Revision};
-use toolbay_transport::http::{Body, RejectConnection, Respond, read_body};
+use toolbay_transport::http::{Body, ReadBodyError, RejectConnection, Respond, read_body};
 
 use crate::{
     gateway::Gateway,
@@ -100,6 +100,11 @@ impl HttpListener {
         {
             return Box::pin(self.server_login(logins, request)).await;
         }
+        if let Some(proxy) = &self.gateway.options.authorization_proxy
+            && proxy.serves(request.uri().path())
+        {
+            return Box::pin(self.authorize(proxy, request)).await;
+        }
         let access = match self.known_access(request.headers()) {
             Some(access) => access,
             // Rare, and large.
@@ -123,6 +128,19 @@ impl HttpListener {
             Ok(body) => logins.respond(&HttpRequest::from_parts(head, body)).map(Body::full),
             Err(_) => empty(StatusCode::BAD_REQUEST),
         }
+    }
+
+    /// Answers a request to the authorization proxy: of a client that wants a token, or of the browser of a person who logs in.
+    async fn authorize(&self, proxy: &AuthorizationProxy, request: HttpRequest<Incoming>) -> HttpResponse {
+        let (head, body) = request.into_parts();
+        let timeout = self.gateway.options.limits.body_timeout;
+        let body = match read_body(body, AuthorizationProxy::MAX_BODY, timeout).await {
+            Ok(body) => body,
+            Err(ReadBodyError::TooLong { .. }) => return empty(StatusCode::PAYLOAD_TOO_LARGE),
+            Err(ReadBodyError::TooSlow { .. }) => return empty(StatusCode::REQUEST_TIMEOUT),
+            Err(ReadBodyError::Broken(_)) => return empty(StatusCode::BAD_REQUEST),
+        };
+        proxy.respond(HttpRequest::from_parts(head, body)).await.map(Body::full)
     }
 
     /// Answers a request of a known principal.
