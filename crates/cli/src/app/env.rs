@@ -140,6 +140,11 @@ impl Env {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/logins"))
     }
 
+    /// The directory of the authorization proxy.
+    pub(crate) fn auth_proxy(&self) -> Option<PathBuf> {
+        self.state_dir.as_ref().map(|folder| folder.join("toolbay/auth-proxy"))
+    }
+
     /// The file with the approvals.
     pub(crate) fn approvals(&self) -> Option<PathBuf> {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/approvals.json"))

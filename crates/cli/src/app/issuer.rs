@@ -6,14 +6,14 @@ use toolbay_access::{
     PublicUrl, Tier,
     issuer::{AccessPolicy, ClaimMap, IntrospectionConfig, Issuer, IssuerConfig, Verification},
 };
-use toolbay_config::{AuthFile, AuthSection, ClaimFile, IntrospectionFile};
+use toolbay_config::{AuthFile, AuthSection, ClaimFile, ClientSecret, IntrospectionFile};
 use toolbay_gateway::{GatewayOptions, ProtectedResource};
 use toolbay_oauth::{AddressRule, Credential, GuardedClient};
 use toolbay_secrets::{KeyringPrompts, SecretName, SecretsError, open_store};
 use toolbay_transport::http::client::{ConnectOptions, Proxies};
 
 use crate::{
-    app::{context::Context, error::CliError},
+    app::{authorization_proxy, context::Context, error::CliError},
     args::ServeArgs,
 };
 
@@ -41,26 +41,47 @@ pub(crate) async fn protect(
         });
     }
     let policy = policy(auth)?;
-    gateway.protected_resource =
-        Some(ProtectedResource { authorization_servers: vec![auth.issuer.clone()], scopes: policy.scopes() });
-    let verification = match &auth.introspection {
-        Some(settings) => Verification::Introspection(introspection(context, settings).await?),
-        None => Verification::Keys { url: auth.jwks_url.clone() },
-    };
-    let config = IssuerConfig {
-        issuer: auth.issuer.clone(),
-        audiences: audiences(auth, args, listens_at),
-        verification,
-        policy,
-    };
     let variable = |name: &str| context.env.variables.get(OsStr::new(name)).map(|value| value.as_os_str());
     let route = ConnectOptions { proxies: Proxies::from_variables(variable), ..ConnectOptions::default() };
     // The user names the issuer, which may well be in a private network.
-    let fetch = GuardedClient::new(AddressRule::Private, &route, &context.tasks);
-    let issuer = Issuer::new(config, Arc::new(fetch), context.tasks.clone());
-    issuer.prepare();
-    gateway.authenticators.push(Arc::new(issuer));
+    let fetch = Arc::new(GuardedClient::new(AddressRule::Private, &route, &context.tasks));
+    let mut authorization_servers = Vec::new();
+    if let Some(proxy) = &auth.proxy
+        && let Some(public_url) = public_url(args, listens_at)
+    {
+        let policy = policy.clone();
+        let proxy =
+            authorization_proxy::open(context, proxy, policy, public_url, &route, fetch.clone()).await?;
+        let proxy = Arc::new(proxy);
+        authorization_servers.push(proxy.issuer().to_owned());
+        gateway.authenticators.push(proxy.clone());
+        gateway.authorization_proxy = Some(proxy);
+    }
+    if !auth.issuer.is_empty() {
+        authorization_servers.push(auth.issuer.clone());
+        let verification = match &auth.introspection {
+            Some(settings) => Verification::Introspection(introspection(context, settings).await?),
+            None => Verification::Keys { url: auth.jwks_url.clone() },
+        };
+        let config = IssuerConfig {
+            issuer: auth.issuer.clone(),
+            audiences: audiences(auth, args, listens_at),
+            verification,
+            policy: policy.clone(),
+        };
+        let issuer = Issuer::new(config, fetch, context.tasks.clone());
+        issuer.prepare();
+        gateway.authenticators.push(Arc::new(issuer));
+    }
+    gateway.protected_resource = Some(ProtectedResource { authorization_servers, scopes: policy.scopes() });
     Ok(())
+}
+
+/// The URL of the hub for clients. On this machine, without one in the settings, it is that of its first address.
+fn public_url(args: &ServeArgs, listens_at: &[SocketAddr]) -> Option<String> {
+    let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
+    let of_address = || listens_at.first().map(|address| format!("{scheme}://{address}"));
+    args.public_url.as_ref().map(ToString::to_string).or_else(of_address)
 }
 
 /// The settings of `[auth]`, if there are any.
@@ -135,18 +156,26 @@ async fn introspection(
     context: &Context,
     settings: &IntrospectionFile,
 ) -> Result<IntrospectionConfig, CliError> {
-    let unusable = |error: &dyn std::fmt::Display| {
-        CliError::usage(format!("`client_secret` in `[auth.introspection]`: {error}"))
-    };
-    let name: SecretName = settings.client_secret.0.parse().map_err(|error| unusable(&error))?;
+    Ok(IntrospectionConfig {
+        url: settings.url.clone(),
+        client_id: settings.client_id.clone(),
+        client_secret: client_secret(context, "[auth.introspection]", &settings.client_secret).await?,
+        counts_for: settings.cache.unwrap_or(IntrospectionConfig::COUNTS_FOR),
+    })
+}
+
+/// The password that a table names.
+pub(super) async fn client_secret(
+    context: &Context,
+    table: &str,
+    named: &ClientSecret,
+) -> Result<Credential, CliError> {
+    let unusable =
+        |error: &dyn std::fmt::Display| CliError::usage(format!("`client_secret` in `{table}`: {error}"));
+    let name: SecretName = named.0.parse().map_err(|error| unusable(&error))?;
     let store = context.env.secret_store(KeyringPrompts::Never);
     let store = open_store(&store.ok_or_else(|| CliError::usage("set HOME or XDG_CONFIG_HOME"))?).await?;
     let secret = store.get(&name).await?;
     let secret = secret.ok_or_else(|| SecretsError::NotSet { name, store: store.kind() })?;
-    Ok(IntrospectionConfig {
-        url: settings.url.clone(),
-        client_id: settings.client_id.clone(),
-        client_secret: Credential::new(secret.expose()),
-        counts_for: settings.cache.unwrap_or(IntrospectionConfig::COUNTS_FOR),
-    })
+    Ok(Credential::new(secret.expose()))
 }

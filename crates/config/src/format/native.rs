@@ -24,7 +24,7 @@ use crate::{
     template::{Style, Template},
 };
 
-pub use auth::{AuthFile, AuthSection, ClaimFile, ClientSecret, IntrospectionFile};
+pub use auth::{AuthFile, AuthProxyFile, AuthSection, ClaimFile, ClientSecret, IntrospectionFile};
 pub(crate) use hub::hub;
 pub use hub::{HubFile, Listen};
 

@@ -118,3 +118,51 @@ fn a_public_url_is_a_url_of_a_hub() {
         assert_eq!(file.hub.public_url.is_some(), is_fine);
     }
 }
+
+const PROXY: &str = "[auth.proxy]\nissuer = 'https://p.example'\nclient_id = 'hub'\n";
+
+#[test]
+fn the_proxy_needs_a_client_id_and_people() {
+    let text = format!(
+        "[auth]\nrequired_scopes = ['mcp']\n{PROXY}client_secret = '${{secret:p}}'\nallowed_domains = 'a.example'\n\
+         access_token_lifetime = '5m'\nredirect_schemes = ['cursor']\n"
+    );
+    let found = file(&text);
+    assert_eq!(found.problems, []);
+    assert!(fits_schema(&text));
+    let AuthSection::Valid(auth) = found.auth else { panic!("{:?}", found.auth) };
+    let proxy = auth.proxy.unwrap();
+    assert!(auth.issuer.is_empty() && !proxy.allow_everyone);
+    assert_eq!(
+        (proxy.issuer.as_str(), proxy.client_secret),
+        ("https://p.example", Some(ClientSecret("p".into())))
+    );
+    assert_eq!(proxy.allowed_domains, ["a.example"]);
+    assert_eq!(proxy.access_token_lifetime, Some(std::time::Duration::from_secs(300)));
+}
+
+#[test]
+fn mistakes_in_the_proxy_leave_auth_invalid() {
+    for (rest, expected) in [
+        ("", "who may use the hub"),
+        ("allowed_domains = []", "who may use the hub"),
+        ("allow_everyone = false", "who may use the hub"),
+        ("allowed_domains = ['@a.example']", "is not a domain"),
+        ("allowed_emails = ['ada']", "is not an address"),
+        ("allow_everyone = true\nredirect_schemes = ['javascript']", "is not a scheme"),
+        ("allow_everyone = true\nredirect_schemes = ['http']", "is not a scheme"),
+        ("allow_everyone = true\naccess_token_lifetime = '25h'", "between 1m and 24h"),
+        ("allow_everyone = true\nlogin_lifetime = '1s'", "at least 1m"),
+        ("allow_everyone = true\nclient_secret = 'hunter2'", "toolbay secret set"),
+        ("allow_everyone = true\nclient = 'x'", "unknown field"),
+    ] {
+        let found = file(&format!("{PROXY}{rest}\n"));
+        assert_eq!(found.auth, AuthSection::Invalid, "{rest}");
+        let problem = found.problems[0].to_string();
+        assert!(problem.contains(expected) && !problem.contains("hunter2"), "{rest}: {problem}");
+    }
+    assert_eq!(
+        file("[auth.proxy]\nissuer = 'https://p'\nallow_everyone = true\n").auth,
+        AuthSection::Invalid
+    );
+}

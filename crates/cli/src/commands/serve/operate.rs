@@ -7,7 +7,7 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use toolbay_access::HubTokens;
+use toolbay_access::{HubTokens, proxy::AuthorizationProxy};
 use toolbay_control::{
     About, Api, ClientSnapshot, HubHandle, HubPresence, HubSnapshot, Listener, Remarks, millis,
 };
@@ -72,6 +72,7 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
         }
     }
     let host = plan.start(context);
+    let proxy = gateway.authorization_proxy.clone();
     let gateway = Gateway::new(host.clone(), gateway);
     let hub = handle(context, &plan, &urls, control.as_ref(), &gateway, &lifetime);
     let about = About {
@@ -102,9 +103,18 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
         () = follow_if_any(context, configuration, &host) => {}
         () = unset.follow(&gateway, &hub) => {}
         () = serve_control(control, api, hub.stop.clone()) => {}
+        () = maintain(proxy, hub.stop.clone()) => {}
     }
     context.out.note("stopping");
     hub::stop(&host).await;
+}
+
+/// Looks after the logins of the authorization proxy, if there is one. Never ends before the hub does.
+async fn maintain(proxy: Option<Arc<AuthorizationProxy>>, stop: CancellationToken) {
+    if let Some(proxy) = proxy {
+        proxy.maintain(stop).await;
+    }
+    std::future::pending().await
 }
 
 /// The status of this hub for the control API, and the handle to end it.

@@ -1,10 +1,14 @@
 //! The table `[auth]`: who may use the hub over HTTP, by tokens of an identity provider.
 
+mod proxy;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use http::Uri;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
+
+pub use proxy::AuthProxyFile;
 
 use super::unknown;
 use crate::{
@@ -13,7 +17,7 @@ use crate::{
 };
 
 /// In `[auth]`.
-pub(crate) const KEYS: [&str; 10] = [
+pub(crate) const KEYS: [&str; 11] = [
     "issuer",
     "audience",
     "jwks_url",
@@ -24,6 +28,7 @@ pub(crate) const KEYS: [&str; 10] = [
     "tier_claim",
     "profile_claim",
     "introspection",
+    "proxy",
 ];
 
 /// The words for how much a caller may change.
@@ -45,7 +50,7 @@ pub enum AuthSection {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AuthFile {
-    /// The name of the issuer.
+    /// The name of the issuer; empty if there is only `proxy`.
     pub issuer: String,
     /// The names of this hub in tokens; empty for the URLs of its endpoints.
     #[serde(deserialize_with = "one_or_more")]
@@ -66,6 +71,8 @@ pub struct AuthFile {
     pub profile_claim: Option<ClaimFile>,
     /// How the issuer is asked about tokens; none if signatures are checked.
     pub introspection: Option<IntrospectionFile>,
+    /// The hub as the authorization server of clients.
+    pub proxy: Option<AuthProxyFile>,
 }
 
 /// What the values of a claim mean.
@@ -141,8 +148,8 @@ pub(super) fn read(
     let Ok(file) = serde_json::from_value::<AuthFile>(Value::Object(whole)) else {
         return AuthSection::Invalid; // reported above
     };
-    if file.issuer.is_empty() {
-        complain(table, "`[auth]` needs an `issuer`".to_owned());
+    if file.issuer.is_empty() && file.proxy.is_none() {
+        complain(table, "`[auth]` needs an `issuer`, or a table `[auth.proxy]`".to_owned());
     }
     if file.introspection.is_some() && file.jwks_url.is_some() {
         complain(table, "`jwks_url` and `introspection` cannot be used together".to_owned());
@@ -159,6 +166,7 @@ impl AuthFile {
             self.introspection.as_ref().and_then(|introspection| introspection.url.as_ref()),
         ];
         urls.into_iter().flatten().try_for_each(|url| check_url(url))?;
+        self.proxy.as_ref().map_or(Ok(()), AuthProxyFile::check)?;
         let included = self.scope_includes.iter().flat_map(|(scope, all)| all.iter().chain([scope]));
         for scope in self.required_scopes.iter().chain(included).chain(self.tiers.keys()) {
             check_scope(scope)?;
