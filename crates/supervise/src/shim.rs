@@ -1,8 +1,8 @@
 //! The process between host and server: where its program is found, and what it does.
 
-pub(crate) mod file_limit;
 pub(crate) mod inherited;
 mod inside;
+pub(crate) mod limits;
 pub(crate) mod protocol;
 
 use std::{
@@ -14,7 +14,7 @@ use std::{
 
 use rustix::process::{getpid, set_child_subreaper};
 
-pub use file_limit::raise_file_limit;
+pub use limits::{disable_core_dumps, raise_file_limit};
 
 use crate::command::find_command;
 
@@ -83,7 +83,7 @@ pub fn run_if_asked() {
         inherited::close();
         // After the name, which is for people.
         if let Some(limit) = arguments.nth(1).and_then(|limit| limit.into_string().ok()) {
-            file_limit::take_on(&limit);
+            limits::take_on(&limit);
         }
         inside::run();
     }

@@ -223,7 +223,7 @@ fn start_shim(
     // The shim is us, so it gets our environment: it may need it to find its libraries.
     let child = Command::new(path)
         .arg0("toolbay")
-        .args([shim::ARGUMENT, &launch.name, &shim::file_limit::for_servers()])
+        .args([shim::ARGUMENT, &launch.name, &shim::limits::for_servers()])
         .env(MARKER, id)
         .stdin(OwnedFd::from(theirs))
         .stdout(StdStdio::null())

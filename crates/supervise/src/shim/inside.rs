@@ -24,7 +24,10 @@ use rustix::{
     thread::set_name,
 };
 
-use super::protocol::{Request, ShimMessage, StartRequest, Stdio, receive_order};
+use super::{
+    limits,
+    protocol::{Request, ShimMessage, StartRequest, Stdio, receive_order},
+};
 use crate::{sweep::ORPHAN_GRACE, tree};
 
 /// After that long we leave what SIGKILL does not end: another user's processes, or some in a dead file system.
@@ -79,7 +82,7 @@ fn execute(order: StartRequest, stdio: Stdio) -> io::Result<Pid> {
     if let Some(cwd) = order.cwd {
         command.current_dir(cwd);
     }
-    Ok(Pid::from_child(&command.spawn()?))
+    Ok(Pid::from_child(&limits::with_core_dumps(|| command.spawn())?))
 }
 
 /// Reaps the server and every orphan. Writes the server's status to `events`, and closes it when none is left.
