@@ -42,7 +42,7 @@ pub(crate) fn run() -> Result<()> {
             virtual_environment(&from.join(pins[0]), into)
         })?;
     }
-    install_curl()
+    install_programs()
 }
 
 /// Where the versions of the peers are written.
@@ -50,13 +50,22 @@ fn pins() -> PathBuf {
     root().join("tests/interop/peers")
 }
 
-/// Most machines have it.
-fn install_curl() -> Result<()> {
-    if command("curl").arg("--version").output().is_ok_and(|ran| ran.status.success()) {
-        return Ok(());
+/// Programs of the system that tests run, each with its package. Most machines have them.
+const PROGRAMS: [(&str, &str); 3] =
+    [("curl", "curl"), ("dbus-daemon", "dbus"), ("gnome-keyring-daemon", "gnome-keyring")];
+
+fn install_programs() -> Result<()> {
+    let is_there =
+        |program: &str| command(program).arg("--version").output().is_ok_and(|ran| ran.status.success());
+    for (program, package) in PROGRAMS {
+        if !is_there(program) {
+            must(command("apt-get").args(["install", "-y", "--no-install-recommends", package]))
+                .with_context(|| {
+                    format!("{program} is not installed, and apt-get cannot install it (root is needed)")
+                })?;
+        }
     }
-    must(command("apt-get").args(["install", "-y", "--no-install-recommends", "curl"]))
-        .context("curl is not installed, and apt-get cannot install it (root is needed)")
+    Ok(())
 }
 
 /// Installs those written for Node.js, the conformance suite among them.

@@ -1,4 +1,5 @@
-//! GNOME Keyring on a session bus of its own. Where it is not installed, these tests say so and do nothing.
+//! GNOME Keyring on a session bus of its own. Where it is not installed, these tests say so and do
+//! nothing, unless the peers of the tests are: `cargo xtask peers` installs it with them.
 #![expect(
     clippy::disallowed_methods,
     reason = "the bus and the keyring are processes that the tests stop and kill"
@@ -50,6 +51,8 @@ impl Desktop {
         for program in ["dbus-daemon", "gnome-keyring-daemon"] {
             if !std::env::split_paths("/usr/bin:/bin:/usr/local/bin").any(|path| path.join(program).exists())
             {
+                let is_required = std::env::var_os("TOOLBAY_TEST_PEERS").is_some();
+                assert!(!is_required, "{program} is not installed; run `cargo xtask peers`");
                 eprintln!("skipped: {program} is not installed (apt-get install dbus gnome-keyring)");
                 return None;
             }
