@@ -19,6 +19,7 @@ pub mod model;
 pub mod printable;
 pub mod redact;
 mod revision;
+mod secret_name;
 
 pub use error::{ErrorCode, ErrorObject, ParseError};
 pub use id::{RequestId, ServerName};
@@ -33,3 +34,4 @@ pub use log_level::{LogLevel, UnknownLogLevel};
 pub use message::build::{cancelled, error, notification, request, result};
 pub use message::{Message, MethodCall, Notification, Outcome, Request, Response, parse_batch};
 pub use revision::{ProtocolFeatures, Revision};
+pub use secret_name::{InvalidSecretName, SecretName};

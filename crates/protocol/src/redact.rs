@@ -4,10 +4,12 @@
 //! secret, credentials in URLs and headers, and whatever looks like a known kind of token.
 
 mod json;
+mod known;
 
 use std::{borrow::Cow, ops::Range};
 
 pub use json::json;
+pub use known::KnownSecrets;
 
 /// What stands for a secret.
 pub const REDACTED: &str = "***";

@@ -9,12 +9,12 @@ use std::{
 
 use tokio::{io::AsyncReadExt, time::timeout};
 use tokio_util::task::TaskTracker;
+use toolbay_protocol::SecretName;
 use toolbay_supervise::{ChildStdout, Launch, Process, Shim, StderrPolicy, StopGrace, spawn};
 use zeroize::Zeroizing;
 
 use crate::{
     error::SecretsError,
-    name::SecretName,
     secret::{InvalidSecret, Secret},
 };
 

@@ -2,17 +2,18 @@
 
 use std::{io, path::PathBuf, time::Duration};
 
+use toolbay_protocol::SecretName;
 use toolbay_supervise::{Exit, SpawnError};
 
-use crate::{key::KeyKind, name::SecretName, secret::InvalidSecret, store::StoreKind};
+use crate::{key::KeyKind, secret::InvalidSecret, store::StoreKind};
 
 /// Why a secret cannot be read, set or removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretsError {
     /// There is no such secret.
-    #[error("secret `{name}` is not set in the {store}; set it with `toolbay secret set {name}`")]
-    NotSet { name: SecretName, store: StoreKind },
+    #[error("secret {name} is not set: toolbay secret set {name}")]
+    NotSet { name: SecretName },
     /// The store has something of that name that is no secret.
     #[error("secret `{name}` is not usable; set it again with `toolbay secret set {name}`")]
     Unusable {
@@ -28,6 +29,9 @@ pub enum SecretsError {
         source: Box<SecretsError>,
     },
 
+    /// There is no directory for the file of secrets.
+    #[error("secrets have no place: set HOME or XDG_CONFIG_HOME")]
+    NoHome,
     /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Read {
@@ -131,6 +135,17 @@ pub enum SecretsError {
 }
 
 impl SecretsError {
+    /// Whether a command for a secret is the reason.
+    pub fn is_of_command(&self) -> bool {
+        matches!(
+            self,
+            Self::CommandStart { .. }
+                | Self::CommandFailed { .. }
+                | Self::CommandTimeout { .. }
+                | Self::CommandOutput { .. }
+        )
+    }
+
     /// Whether the same may work later without a change by the user: another process is done, or the keyring responds.
     pub fn is_temporary(&self) -> bool {
         match self {

@@ -12,13 +12,13 @@
 
 use std::{collections::BTreeMap, io, path::Path};
 
+use toolbay_protocol::SecretName;
 use zeroize::Zeroizing;
 
 use crate::{
     encryption::{DecryptError, EncryptedContent},
     error::SecretsError,
     key::{KeyDerivation, KeyError, KeyKind, StoreKey},
-    name::SecretName,
     secret::Secret,
     store::StoreKind,
 };

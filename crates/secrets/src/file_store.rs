@@ -5,13 +5,13 @@ use std::{
     path::{Path, PathBuf},
     sync::Arc,
 };
+use toolbay_protocol::SecretName;
 
 use crate::{
     disk::{self, Audience, LockedFile},
     error::SecretsError,
     file_format::{MAX_FILE, Protection, SecretMap, SecretsFile, content_of},
     key::StoreKey,
-    name::SecretName,
     secret::Secret,
     store::{SecretStore, StoreFuture, StoreKind},
 };

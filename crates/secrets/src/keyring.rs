@@ -12,6 +12,7 @@ use std::{collections::HashMap, path::PathBuf, time::Duration};
 
 use secret_service::{Collection, EncryptionType, Error, Item, SecretService};
 use tokio::time::timeout;
+use toolbay_protocol::SecretName;
 use zeroize::Zeroizing;
 
 use crate::{
@@ -19,7 +20,6 @@ use crate::{
     error::SecretsError,
     file_format::{MAX_FILE, MAX_SECRETS, SecretsFile, keyring_record},
     file_store::blocking,
-    name::SecretName,
     secret::Secret,
     store::{SecretStore, StoreFuture, StoreKind},
 };

@@ -1,11 +1,11 @@
 //! Finding the secret of a name.
 
 use std::collections::BTreeMap;
+use toolbay_protocol::SecretName;
 
 use crate::{
     command::{CommandContext, SecretCommand},
     error::SecretsError,
-    name::SecretName,
     open::{StoreConfig, open_store},
     secret::Secret,
 };
@@ -43,7 +43,7 @@ impl SecretResolver {
         let store = open_store(&self.store).await.map_err(unavailable)?;
         match store.get(name).await {
             Ok(Some(secret)) if !name.is_reserved() => Ok(secret),
-            Ok(_) => Err(SecretsError::NotSet { name: name.clone(), store: store.kind() }),
+            Ok(_) => Err(SecretsError::NotSet { name: name.clone() }),
             Err(error @ SecretsError::Unusable { .. }) => Err(error),
             Err(error) => Err(unavailable(error)),
         }

@@ -1,8 +1,9 @@
 //! What every store of secrets does.
 
 use std::{fmt, pin::Pin};
+use toolbay_protocol::SecretName;
 
-use crate::{error::SecretsError, name::SecretName, secret::Secret};
+use crate::{error::SecretsError, secret::Secret};
 
 /// A store's answer, later.
 pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, SecretsError>> + Send + 'a>>;

@@ -26,7 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("files", &[]),
     ("search", &["files"]),
     ("sandbox", &[]),
-    ("secrets", &["supervise"]),
+    ("secrets", &["protocol", "supervise"]),
     ("oauth", &["transport"]),
     ("access", &["transport", "oauth"]),
     ("builtin", &["protocol", "transport", "supervise", "server", "files", "search", "sandbox"]),

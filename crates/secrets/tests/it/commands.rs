@@ -113,10 +113,7 @@ async fn commands_come_before_the_store_and_work_without_one() {
     assert_eq!(resolve("PRINTED").await.unwrap(), "printed");
     assert_eq!(resolve("BOTH").await.unwrap(), "printed");
     assert_eq!(resolve("STORED").await.unwrap(), "from the store");
-    assert_says(
-        resolve("OTHER").await,
-        &["secret `OTHER` is not set in the plain file", "`toolbay secret set OTHER`"],
-    );
+    assert_says(resolve("OTHER").await, &["secret OTHER is not set: toolbay secret set OTHER"]);
     // What is set later is found, because nothing is remembered.
     place.set("OTHER", "set later").await.unwrap();
     assert_eq!(resolve("OTHER").await.unwrap(), "set later");

@@ -17,7 +17,7 @@ pub struct SecretName(String);
 #[error(
     "not a name of a secret: use 1 to {MAX_LENGTH} letters, digits, `_`, `-`, `.` or `/`, beginning with a letter, a digit or `_`"
 )]
-pub struct InvalidName;
+pub struct InvalidSecretName;
 
 impl SecretName {
     /// What the names of secrets begin with that Toolbay keeps for itself, such as tokens of logins.
@@ -35,14 +35,14 @@ impl SecretName {
 }
 
 impl FromStr for SecretName {
-    type Err = InvalidName;
+    type Err = InvalidSecretName;
 
-    fn from_str(text: &str) -> Result<Self, InvalidName> {
+    fn from_str(text: &str) -> Result<Self, InvalidSecretName> {
         let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
         let is_valid = text.len() <= MAX_LENGTH
             && text.starts_with(is_word)
             && text.chars().all(|character| is_word(character) || matches!(character, '-' | '.' | '/'));
-        if is_valid { Ok(Self(text.to_owned())) } else { Err(InvalidName) }
+        if is_valid { Ok(Self(text.to_owned())) } else { Err(InvalidSecretName) }
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
         }
         let long = "x".repeat(MAX_LENGTH + 1);
         for name in ["", "-x", ".x", "/x", "a b", "a}", "a:b", "a\n", "ä", "a$b", &long] {
-            assert_eq!(name.parse::<SecretName>(), Err(InvalidName), "{name:?}");
+            assert_eq!(name.parse::<SecretName>(), Err(InvalidSecretName), "{name:?}");
         }
         assert!(long[1..].parse::<SecretName>().is_ok());
     }

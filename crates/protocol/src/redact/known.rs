@@ -1,0 +1,82 @@
+//! Secrets whose values are known.
+
+use std::{
+    borrow::Cow,
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use super::without;
+
+/// How many values are remembered; of more, the oldest are forgotten.
+const MAX_VALUES: usize = 4096;
+/// A shorter text cannot be told from others that are no secret.
+const MIN_LENGTH: usize = 4;
+
+/// The values of secrets that servers were started with, to take them out of texts.
+///
+/// What a server writes, or an error says about its URL, may contain them in places where nothing suggests a secret. Clones
+/// are the same list.
+#[derive(Clone, Default)]
+pub struct KnownSecrets(Arc<RwLock<VecDeque<Arc<str>>>>);
+
+impl KnownSecrets {
+    /// Adds a value. Each line of it counts, because texts are shown by lines, and so does its form in JSON.
+    pub fn add(&self, value: &str) {
+        let in_json = crate::encode_string(value);
+        let in_json = in_json.trim_matches('"');
+        let mut values = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        for text in value.lines().chain([in_json]) {
+            if text.len() < MIN_LENGTH || values.iter().any(|known| **known == *text) {
+                continue;
+            }
+            if values.len() == MAX_VALUES {
+                values.pop_front();
+            }
+            values.push_back(text.into());
+        }
+    }
+
+    /// Returns a text without the values.
+    pub fn hide<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let values = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if values.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let ranges = values.iter().flat_map(|value| {
+            memchr::memmem::find_iter(text.as_bytes(), value.as_bytes()).map(|at| at..at + value.len())
+        });
+        without(text, ranges.collect())
+    }
+}
+
+impl fmt::Debug for KnownSecrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KnownSecrets")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_values_are_hidden_wherever_they_are() {
+        let known = KnownSecrets::default();
+        assert!(matches!(known.hide("hunter2"), Cow::Borrowed("hunter2")));
+        for value in ["hunter2", "hunter2-long", "first line\nsecond \"line\"", "abc"] {
+            known.add(value);
+        }
+        for (text, shown) in [
+            ("it is hunter2, is it?", "it is ***, is it?"),
+            ("xhunter2-longx hunter2", "x***x ***"),
+            ("second \"line\" of it", "*** of it"),
+            (r#"{"key":"first line\nsecond \"line\""}"#, r#"{"key":"***"}"#),
+            ("abc is too short", "abc is too short"),
+        ] {
+            assert_eq!(known.hide(text), shown);
+        }
+        assert_eq!(format!("{known:?}"), "KnownSecrets");
+    }
+}
