@@ -4,12 +4,12 @@ use std::{fmt, os::unix::ffi::OsStrExt};
 
 use sha2::{Digest, Sha256};
 
-use crate::{BuiltIn, Command, InheritEnv, OAuthConfig, Remote, ServerConfig, ServerEndpoint};
+use crate::{BuiltIn, Command, InheritEnv, OAuthConfig, Remote, SecretField, ServerConfig, ServerEndpoint};
 
 /// A hash over everything that makes up the launch of a server: two entries with the same hash may share a process, and a cached
 /// catalog.
 ///
-/// It covers the values of variables and headers, which cannot be recovered from it. It is the same on every run and every
+/// It covers the values of variables and headers, which cannot be recovered from it, but the names of secrets instead of their values. It is the same on every run and every
 /// machine, so it can name a file.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LaunchHash([u8; 32]);
@@ -37,6 +37,10 @@ impl ServerConfig {
             }
             ServerEndpoint::Url(remote) => add_remote(&mut fields, remote),
             ServerEndpoint::BuiltIn(built_in) => add_built_in(&mut fields, built_in),
+        }
+        for SecretField { place, text } in &self.secrets {
+            fields.add("secret", place.to_string());
+            text.names().for_each(|name| fields.add("name", name.as_str()));
         }
         LaunchHash(fields.finish())
     }

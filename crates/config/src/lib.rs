@@ -44,7 +44,7 @@ pub use files::small::{read_small, read_small_text};
 pub use format::entry::Extension;
 pub use format::native::schema;
 pub use format::native::{AuthFile, AuthProxyFile, AuthSection, ClaimFile, ClientSecret, IntrospectionFile};
-pub use format::native::{HubFile, Listen};
+pub use format::native::{HubFile, Listen, SecretCommands};
 pub use format::remote::check_remote;
 pub use format::{Format, Syntax};
 pub use launch_hash::LaunchHash;
@@ -56,6 +56,7 @@ pub use model::built_in::{
     ShellSettings, TimeSettings, ToolsetName, WrittenBuiltIn,
 };
 pub use model::oauth::{OAuthConfig, OAuthGrant};
+pub use model::secret_text::{SecretField, SecretPlace};
 pub use model::server::{
     Command, InheritEnv, Permission, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint,
     ServerOptions, Sharing, Start, Stderr, ToolFilter, ToolOptions, Transport, Validate,

@@ -1,6 +1,7 @@
 //! A whole file, of any format.
 
 pub(crate) mod check;
+pub(crate) mod expansion;
 mod policy;
 mod root;
 
@@ -13,11 +14,11 @@ use std::{
 
 use check::{Checked, check};
 use root::{ProjectRoot, in_full};
-use toolbay_protocol::ServerName;
+use toolbay_protocol::{InvalidSecretName, ServerName};
 
 use crate::{
-    AuthSection, Extension, Format, HubFile, Location, Permission, Problem, ReadFiles, ServerConfig,
-    ServerEndpoint, Syntax, Variables, WrittenServer,
+    AuthSection, Extension, Format, HubFile, Location, Permission, Problem, ReadFiles, SecretCommands,
+    ServerConfig, ServerEndpoint, Syntax, Template, Variables, WrittenServer,
     env::decides_what_runs,
     files::{
         ownership::{self, OwnershipError},
@@ -61,7 +62,7 @@ pub struct ConfigFile {
     pub servers: Vec<ServerConfig>,
     /// The same servers as written, in the same order.
     pub written: Vec<WrittenServer>,
-    /// The same, for a file in another folder: with absolute paths, and variables of the environment in place of
+    /// The same, for a file in another folder: with absolute paths, and secrets or variables of the environment in place of
     /// [inputs](Input::variable).
     pub portable: Vec<WrittenServer>,
     /// The same, as an approval binds them: portable, and with the defaults of inputs.
@@ -74,6 +75,8 @@ pub struct ConfigFile {
     pub hub: HubFile,
     /// Who may use the hub over HTTP, in our own format.
     pub auth: AuthSection,
+    /// Commands that print secrets, in our own format.
+    pub secret_commands: SecretCommands,
     /// What is ignored because the file is a project's.
     pub ignored: Vec<Problem>,
     /// Entries that cannot be used, and why.
@@ -242,6 +245,7 @@ fn parse_from(
         let section = native::hub(&root, text, &ground.folder, &reader.variables);
         reader.file.hub = section.hub;
         reader.file.auth = section.auth;
+        reader.file.secret_commands = section.secret_commands;
         reader.file.problems.extend(section.problems);
     }
     let entries = chosen(found, variables.workspace.as_deref());
@@ -334,6 +338,7 @@ impl FileReader<'_> {
                     let note = |fate| format!("`{}` is not set, so {fate}; {}", missing.name, missing.hint);
                     notes.extend(missing.fate().map(note));
                 }
+                notes.extend(secret_notes(&written));
                 let lacking = checked.missing.into_iter().filter(|missing| runs && missing.matters());
                 let lacking: Vec<String> = lacking.map(|missing| missing.name).collect();
                 if !lacking.is_empty() {
@@ -366,7 +371,7 @@ impl FileReader<'_> {
         let mut portable = in_full(written, &checked.server, folder, &self.variables);
         let mut launch = portable.clone();
         launch.texts_mut().for_each(|text| *text = text.with_input_defaults(&self.defaults));
-        portable.texts_mut().for_each(|text| *text = text.with_inputs(&self.defaults));
+        portable.replace_inputs(&self.defaults);
         match self.origin {
             Origin::Project { is_approved } if is_approved(&launch) => {
                 let checked = check(&self.variables)?;
@@ -390,6 +395,10 @@ impl FileReader<'_> {
                     let name = &key.text;
                     format!("`[{name}]` is ignored in a project file; it belongs in your own toolbay.toml")
                 }
+                "secret_commands" => {
+                    "`secret_commands` is ignored in a project file; it belongs in your own toolbay.toml"
+                        .to_owned()
+                }
                 other => {
                     format!("`{other}` is ignored in a project file, which can only define servers")
                 }
@@ -411,6 +420,18 @@ fn remarks_to(
         let problem = about_entry(message);
         Problem { location: at.map_or(problem.location, |at| places.place(at)), ..problem }
     }));
+}
+
+/// Warnings about how an entry refers to secrets.
+fn secret_notes(written: &WrittenServer) -> Vec<String> {
+    let mut notes = Vec::new();
+    if written.args.iter().any(|arg| arg.secrets().next().is_some()) {
+        notes.push("its arguments contain secrets, which other users of this machine can see".to_owned());
+    }
+    if written.texts().any(Template::has_invalid_secret) {
+        notes.push(format!("`${{secret:…}}` stays as written: it contains {InvalidSecretName}"));
+    }
+    notes
 }
 
 /// A project's file of variables is read after the approval, so its content was not shown: it must not decide what runs.

@@ -20,6 +20,11 @@ pub(crate) fn is_secret(name: &str, value: &str) -> bool {
     is_secret_name(name) || is_token(value)
 }
 
+/// Whether the value of a variable or header seems to be a secret in the file itself.
+pub(crate) fn is_literal_secret(name: &str, text: &Template) -> bool {
+    text.without_secrets().is_none() && is_secret(name, &text.shown())
+}
+
 /// Arguments as they may be shown and stored.
 pub(crate) fn arguments(args: &[Template]) -> Vec<String> {
     arguments_hiding(args, Hides::Everything)
@@ -344,9 +349,7 @@ impl WrittenServer {
 
     /// Likely secrets in the file itself, in place of variables: the names of variables and headers, and `args` or `url`.
     pub fn literal_secrets(&self) -> Vec<String> {
-        let is_literal = |(name, text): &(&String, &Template)| {
-            text.without_secrets().is_none() && is_secret(name, &text.shown())
-        };
+        let is_literal = |(name, text): &(&String, &Template)| is_literal_secret(name, text);
         let oauth = self.oauth.iter().flatten();
         let of_maps = self
             .env

@@ -12,7 +12,13 @@ use std::{
     path::Path,
 };
 
-use crate::{Input, REDACTED, ReadFiles, Variables, template::variables::Missing};
+use toolbay_protocol::SecretName;
+
+use crate::{
+    Input, REDACTED, Variables,
+    model::secret_text::{SecretPart, SecretText, reference},
+    template::variables::Missing,
+};
 
 pub(crate) use scan::Style;
 
@@ -58,6 +64,8 @@ pub(crate) enum ValueSource {
     Input(String),
     /// The content of a file.
     File(String),
+    /// A secret of the user.
+    Secret(SecretName),
     /// A keyword of the format, such as `workspaceFolder`.
     Word(Keyword),
 }
@@ -104,24 +112,16 @@ impl Template {
         Self(literal.into_iter().chain([TemplatePart::Variable(variable)]).collect())
     }
 
-    /// Expands it. `missing` collects variables without a value.
-    pub(crate) fn expand(&self, variables: &Variables, missing: &mut Vec<Missing>) -> String {
-        let mut out = String::new();
-        for part in &self.0 {
-            match part {
-                TemplatePart::Literal(text) => out.push_str(text),
-                TemplatePart::Variable(variable) => out.push_str(&variables.value_of(variable, missing)),
+    /// Expands it, but for secrets. `missing` collects variables without a value.
+    pub(crate) fn expand(&self, variables: &Variables, missing: &mut Vec<Missing>) -> SecretText {
+        let part = |part: &TemplatePart| match part {
+            TemplatePart::Literal(text) => SecretPart::Text(text.clone()),
+            TemplatePart::Variable(Variable { source: ValueSource::Secret(name), .. }) => {
+                SecretPart::Secret(name.clone())
             }
-        }
-        out
-    }
-
-    /// Expands a URL. As long as a file that it needs is not read, the result is a placeholder.
-    pub(crate) fn expand_url(&self, variables: &Variables, missing: &mut Vec<Missing>) -> String {
-        match variables.files == ReadFiles::Never && self.files().next().is_some() {
-            true => "http://unread.invalid/".to_owned(),
-            false => self.expand(variables, missing),
-        }
+            TemplatePart::Variable(variable) => SecretPart::Text(variables.value_of(variable, missing)),
+        };
+        SecretText(self.0.iter().map(part).collect())
     }
 
     /// The text with its variables in our own style, and none of their values.
@@ -197,6 +197,21 @@ impl Template {
         })
     }
 
+    /// The secrets that it refers to.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &SecretName> {
+        self.0.iter().filter_map(|part| match part {
+            TemplatePart::Variable(Variable { source: ValueSource::Secret(name), .. }) => Some(name),
+            _ => None,
+        })
+    }
+
+    /// Whether it looks as if it referred to a secret, but what is there is no name.
+    pub(crate) fn has_invalid_secret(&self) -> bool {
+        let is_reference =
+            |part: &TemplatePart| matches!(part, TemplatePart::Literal(text) if text.contains("${secret:"));
+        self.0.iter().any(is_reference)
+    }
+
     /// The same, with the defaults of inputs in the file.
     pub(crate) fn with_input_defaults(&self, defaults: &BTreeMap<String, String>) -> Self {
         let parts = self.0.iter().cloned().map(|part| match part {
@@ -231,6 +246,34 @@ impl Template {
             other => other.clone(),
         });
         Self(parts.collect())
+    }
+
+    /// The same with secrets in place of inputs without a default: their users were asked for them.
+    pub(crate) fn with_secret_inputs(&self, defaults: &BTreeMap<String, String>) -> Self {
+        let parts = self.0.iter().map(|part| match part {
+            TemplatePart::Variable(Variable { source: ValueSource::Input(id), .. })
+                if !defaults.contains_key(id) =>
+            {
+                Input::variable(id).parse().map_or_else(|_| part.clone(), TemplatePart::secret)
+            }
+            other => other.clone(),
+        });
+        Self(parts.collect())
+    }
+
+    /// The authentication scheme and the value of a text without variables; the scheme may be empty.
+    pub(crate) fn as_credentials(&self) -> Option<(&str, &str)> {
+        let [TemplatePart::Literal(text)] = &self.0[..] else { return None };
+        match text.split_once(' ') {
+            Some((scheme, value)) if is_scheme(scheme) => Some((scheme, value.trim())),
+            _ => Some(("", text)),
+        }
+    }
+
+    /// A secret after an authentication scheme.
+    pub(crate) fn of_secret(scheme: &str, name: SecretName) -> Self {
+        let scheme = (!scheme.is_empty()).then(|| TemplatePart::Literal(format!("{scheme} ")));
+        Self(scheme.into_iter().chain([TemplatePart::secret(name)]).collect())
     }
 
     /// The same with variables of the environment in place of inputs, which other programs do not have.
@@ -305,6 +348,13 @@ impl fmt::Debug for Template {
 }
 
 impl TemplatePart {
+    /// A reference to a secret.
+    fn secret(name: SecretName) -> Self {
+        let written = reference(&name);
+        let (source, lack) = (ValueSource::Secret(name), MissingValue::Stays);
+        Self::Variable(Variable { source, default: None, written, lack })
+    }
+
     /// Whether it holds nothing that could be a secret.
     fn is_plain(&self) -> bool {
         match self {
@@ -332,6 +382,8 @@ impl Variable {
     fn in_style(&self, style: Style) -> Option<String> {
         match (style, &self.source, &self.default) {
             (Style::Native, ..) => Some(self.native()),
+            // Another program would take it for the value.
+            (_, ValueSource::Secret(_), _) => None,
             (Style::Claude, ValueSource::Env(_), _) => Some(self.native()),
             (Style::Dollar, ValueSource::Env(name), None) => Some(format!("${{{name}}}")),
             (Style::Editor, ValueSource::Env(name), None) => Some(format!("${{env:{name}}}")),
@@ -350,6 +402,7 @@ impl ValueSource {
             Self::Env(name) => name.clone(),
             Self::Input(id) => format!("input:{id}"),
             Self::File(path) => format!("file:{path}"),
+            Self::Secret(name) => format!("secret:{name}"),
             Self::Word(word) => word.name().to_owned(),
         }
     }

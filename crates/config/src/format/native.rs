@@ -5,6 +5,7 @@
 
 mod auth;
 mod hub;
+mod secret_commands;
 
 use serde_json::{Map, Value};
 
@@ -27,12 +28,13 @@ use crate::{
 pub use auth::{AuthFile, AuthProxyFile, AuthSection, ClaimFile, ClientSecret, IntrospectionFile};
 pub(crate) use hub::hub;
 pub use hub::{HubFile, Listen};
+pub use secret_commands::SecretCommands;
 
 /// How many errors are reported for one entry, or for the rest of a file.
 pub(crate) const MOST_PROBLEMS: usize = 16;
 
 /// At the root.
-pub(crate) const TOP: [&str; 3] = ["auth", "hub", "servers"];
+pub(crate) const TOP: [&str; 4] = ["auth", "hub", "secret_commands", "servers"];
 
 /// In `[hub]`.
 pub(crate) const HUB: [&str; 14] = [
@@ -70,7 +72,7 @@ pub(crate) const ENTRY: [&str; 13] = [
 ];
 
 /// In `[servers.NAME]`: settings, the fields of `ServerOptions`.
-pub(crate) const TUNING: [&str; 27] = [
+pub(crate) const TUNING: [&str; 28] = [
     "startup_timeout",
     "idle_timeout",
     "total_timeout",
@@ -96,6 +98,7 @@ pub(crate) const TUNING: [&str; 27] = [
     "allow_shared",
     "stderr",
     "inherit_env",
+    "secrets_in_args",
     "tools",
     "tool",
 ];

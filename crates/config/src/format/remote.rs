@@ -72,7 +72,7 @@ pub fn check_remote(
     }
     let mut checked = HeaderMap::new();
     for (name, value) in headers {
-        let name: HeaderName = name.parse().map_err(|_| format!("`{name}` is not a valid header name"))?;
+        let name = header_name(name)?;
         if OURS.contains(&name.as_str()) {
             return Err(format!("the header `{name}` is set by the protocol; leave it out"));
         }
@@ -83,6 +83,11 @@ pub fn check_remote(
         checked.insert(name, value);
     }
     Ok(Remote { url: uri, transport, headers: checked, ca: Vec::new(), oauth: OAuthConfig::default() })
+}
+
+/// Checks the name of a header.
+pub(crate) fn header_name(name: &str) -> Result<HeaderName, String> {
+    name.parse().map_err(|_| format!("`{name}` is not a valid header name"))
 }
 
 /// Reads a file of certificates.

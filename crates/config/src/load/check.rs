@@ -9,12 +9,13 @@ use serde_json::Value;
 use toolbay_protocol::ServerName;
 
 use crate::{
-    Command, OAuthConfig, ReadFiles, Remote, ServerConfig, ServerEndpoint, ServerOptions, Stderr, Variables,
-    WrittenServer,
+    Command, OAuthConfig, ReadFiles, Remote, SecretPlace, ServerConfig, ServerEndpoint, ServerOptions,
+    Stderr, Variables, WrittenServer,
     files::small::read_small_text,
     format::remote,
-    model::{built_in, oauth},
-    template::{MissingValue, Template, variables::Missing},
+    load::expansion::Expansion,
+    model::{built_in, oauth, secret_text::reference},
+    template::{Template, variables::Missing},
 };
 
 /// Shells have variables of their own.
@@ -38,7 +39,7 @@ pub(crate) fn check(
     if let Stderr::File(file) = &mut tuning.stderr {
         *file = base.join(&file);
     }
-    let mut missing = Vec::new();
+    let mut expansion = Expansion::new(variables);
     let endpoint = match (&written.command, &written.url) {
         (Some(_), Some(_)) => return Err("`command` and `url` cannot be used together".to_owned()),
         (Some(command), None) => {
@@ -48,21 +49,29 @@ pub(crate) fn check(
             if tuning.ca.is_some() {
                 return Err("`toolbay.ca` is for servers at a `url`".to_owned());
             }
-            let program = program(command, written, base, variables, &mut missing)?;
+            if let Some(name) =
+                written.args.iter().flat_map(Template::secrets).next().filter(|_| !tuning.secrets_in_args)
+            {
+                return Err(format!(
+                    "`args` contain `{}`, but other users can see arguments; use `env`, or set `secrets_in_args = true`",
+                    reference(name)
+                ));
+            }
+            let program = program(command, written, base, &mut expansion)?;
             ServerEndpoint::Command(Command { cwd: program.cwd.or(usual_cwd), ..program })
         }
         (None, Some(url)) => {
             let ca = tuning.ca.as_deref().filter(|_| variables.files == ReadFiles::Now);
             let ca = ca.map(|file| remote::read_ca(&base.join(file))).transpose()?;
-            let headers = expand_all(&written.headers, variables, &mut missing);
+            let headers = headers(written, &mut expansion)?;
             let oauth = match &written.oauth {
-                Some(written) => oauth::check(&expand_all(written, variables, &mut missing), base)?,
+                Some(written) => oauth::check(&plain_values("oauth", written, &mut expansion)?, base)?,
                 None => OAuthConfig::default(),
             };
-            let url = url.expand_url(variables, &mut missing);
+            let url = expansion.url(url);
             let remote = remote::check_remote(&url, Some(written.transport.name()), &headers);
             // An invalid URL is most likely due to a variable in it.
-            let remote = remote.map_err(|why| match missing.first() {
+            let remote = remote.map_err(|why| match expansion.missing.first() {
                 Some(Missing { name, hint, .. }) => format!("{why}; `{name}` is not set: {hint}"),
                 None => why,
             })?;
@@ -71,7 +80,7 @@ pub(crate) fn check(
         (None, None) => match &written.built_in {
             Some(written) => {
                 let base = usual_cwd.as_deref().unwrap_or(base);
-                ServerEndpoint::BuiltIn(built_in::check(written, base, variables, &mut missing)?)
+                ServerEndpoint::BuiltIn(built_in::check(written, base, &mut expansion)?)
             }
             None => return Err("`command` or `url` is missing".to_owned()),
         },
@@ -81,51 +90,63 @@ pub(crate) fn check(
         endpoint,
         permission: written.permission,
         tuning,
+        secrets: expansion.secrets,
     };
-    Ok(Checked { server, missing })
+    Ok(Checked { server, missing: expansion.missing })
 }
 
 fn program(
     command: &Template,
     written: &WrittenServer,
     base: &Path,
-    variables: &Variables,
-    missing: &mut Vec<Missing>,
+    expansion: &mut Expansion<'_>,
 ) -> Result<Command, String> {
-    let command = command.expand(variables, missing);
+    let command = expansion.plain("command", command)?;
     let is_shell =
         Path::new(&command).file_name().is_some_and(|name| SHELLS.iter().any(|shell| name == *shell));
-    let mut of_args = Vec::new();
-    let args = written.args.iter().map(|arg| arg.expand(variables, &mut of_args)).collect();
-    if !is_shell {
-        missing.append(&mut of_args);
+    let before = expansion.missing.len();
+    let arguments = written.args.iter().enumerate();
+    let args = arguments.map(|(index, arg)| expansion.secret(SecretPlace::Argument(index), arg)).collect();
+    if is_shell {
+        expansion.missing.truncate(before);
     }
-    let mut env = match &written.env_file {
-        Some(file) if variables.files == ReadFiles::Now => {
-            read_env_file(&base.join(file.expand(variables, missing)))?
-        }
+    let env_file = written.env_file.as_ref().map(|file| expansion.plain("env_file", file)).transpose()?;
+    let mut env = match env_file {
+        Some(file) if expansion.variables.files == ReadFiles::Now => read_env_file(&base.join(file))?,
         _ => BTreeMap::new(),
     };
-    env.extend(expand_all(&written.env, variables, missing));
-    let cwd = written.cwd.as_ref().map(|cwd| base.join(cwd.expand(variables, missing)));
+    for (name, text) in &written.env {
+        let value = expansion.optional(SecretPlace::Variable(name.clone()), text);
+        env.extend(value.map(|value| (name.clone(), value)));
+    }
+    let cwd = written.cwd.as_ref().map(|cwd| expansion.plain("cwd", cwd)).transpose()?;
+    let cwd = cwd.map(|cwd| base.join(cwd));
     check_command(Command { command, args, env, cwd })
 }
 
-fn expand_all(
-    texts: &BTreeMap<String, Template>,
-    variables: &Variables,
-    missing: &mut Vec<Missing>,
-) -> BTreeMap<String, String> {
-    let mut all = BTreeMap::new();
-    for (name, text) in texts {
-        let before = missing.len();
-        let value = text.expand(variables, missing);
-        let is_left_out = |it: &Missing| matches!(it.lack, MissingValue::LeavesOut | MissingValue::IsFine);
-        if !missing[before..].iter().any(is_left_out) {
-            all.insert(name.clone(), value);
-        }
+fn headers(
+    written: &WrittenServer,
+    expansion: &mut Expansion<'_>,
+) -> Result<BTreeMap<String, String>, String> {
+    let mut headers = BTreeMap::new();
+    for (name, text) in &written.headers {
+        let place = SecretPlace::Header(remote::header_name(name)?);
+        let value = expansion.optional(place, text);
+        headers.extend(value.map(|value| (name.clone(), value)));
     }
-    all
+    Ok(headers)
+}
+
+/// The values of a table in which secrets cannot be.
+fn plain_values(
+    table: &str,
+    texts: &BTreeMap<String, Template>,
+    expansion: &mut Expansion<'_>,
+) -> Result<BTreeMap<String, String>, String> {
+    let value = |(key, text): (&String, &Template)| {
+        Ok((key.clone(), expansion.plain(&format!("{table}.{key}"), text)?))
+    };
+    texts.iter().map(value).collect()
 }
 
 fn check_command(command: Command) -> Result<Command, String> {

@@ -7,7 +7,7 @@ use rustls_pki_types::CertificateDer;
 use serde::Deserialize;
 use toolbay_protocol::ServerName;
 
-use crate::{BuiltIn, OAuthConfig, glob::matches};
+use crate::{BuiltIn, OAuthConfig, SecretField, glob::matches};
 
 /// A server to use, checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct ServerConfig {
     pub permission: Permission,
     /// Settings that differ from the defaults.
     pub tuning: ServerOptions,
+    /// Where the endpoint has references in place of secrets, which get their values when the server is started.
+    pub secrets: Vec<SecretField>,
 }
 
 /// Whether a server may run.
@@ -152,6 +154,8 @@ pub struct ServerOptions {
     pub stderr: Stderr,
     /// Which variables it inherits.
     pub inherit_env: InheritEnv,
+    /// Whether secrets may be in its arguments, which other users of the machine can see.
+    pub secrets_in_args: bool,
     /// Which of its tools are offered.
     pub tools: ToolFilter,
     /// Settings of single tools, by their own names.

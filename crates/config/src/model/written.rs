@@ -1,11 +1,16 @@
 //! A server as its file has it, in a form that is independent of the format, with variables unexpanded.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use serde_json::{Map, Value};
+use toolbay_protocol::SecretName;
 
 use crate::{
     Location, Permission, ServerConfig, ServerEndpoint, Transport, WrittenBuiltIn,
+    redact::is_literal_secret,
     template::{Style, Template},
 };
 
@@ -74,6 +79,38 @@ impl WrittenServer {
         ids.sort_unstable();
         ids.dedup();
         ids
+    }
+
+    /// The secrets that it refers to.
+    pub fn secret_names(&self) -> BTreeSet<&SecretName> {
+        self.texts().flat_map(Template::secrets).collect()
+    }
+
+    /// Puts secrets in place of literal values that look like secrets, where secrets can be. `name_of` gets what a value is
+    /// called, such as the name of a variable, and the value; it returns the name of the secret, or none to leave it.
+    pub fn move_secrets(&mut self, mut name_of: impl FnMut(&str, &str) -> Option<SecretName>) {
+        let mut replace = |called: &str, text: &mut Template| {
+            if let Some((scheme, value)) = text.as_credentials()
+                && let Some(name) = name_of(called, value)
+            {
+                *text = Template::of_secret(scheme, name);
+            }
+        };
+        for (name, text) in self.env.iter_mut().chain(&mut self.headers) {
+            if is_literal_secret(name, text) {
+                replace(name, text);
+            }
+        }
+        if let Some(built_in) = &mut self.built_in {
+            built_in.each_literal_secret(replace);
+        }
+    }
+
+    /// Replaces inputs, which only VS Code asks for: by secrets where these can be, else by variables of the environment.
+    pub(crate) fn replace_inputs(&mut self, defaults: &BTreeMap<String, String>) {
+        let may_be_secret = self.env.values_mut().chain(self.headers.values_mut()).chain(&mut self.url);
+        may_be_secret.for_each(|text| *text = text.with_secret_inputs(defaults));
+        self.texts_mut().for_each(|text| *text = text.with_inputs(defaults));
     }
 
     /// Whether something in it depends on which folder is the workspace.

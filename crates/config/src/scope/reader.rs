@@ -8,7 +8,8 @@ use std::{
 
 use super::{Declared, Layer, Merged, Scope, ScopedFile, merge};
 use crate::{
-    Approvals, AuthSection, ConfigError, ConfigFile, HubFile, Origin, Permission, Problem, WrittenServer,
+    Approvals, AuthSection, ConfigError, ConfigFile, HubFile, Origin, Permission, Problem, SecretCommands,
+    WrittenServer,
 };
 
 /// Reads the files of all scopes.
@@ -29,6 +30,7 @@ struct Last {
     servers: Vec<Declared>,
     hub: HubFile,
     auth: AuthSection,
+    secret_commands: SecretCommands,
 }
 
 /// What was read.
@@ -40,6 +42,8 @@ pub struct Reading {
     pub hub: HubFile,
     /// Who may use the hub over HTTP, never a project's.
     pub auth: AuthSection,
+    /// Commands that print secrets, never a project's: a repository does not decide what runs.
+    pub secret_commands: SecretCommands,
     /// Files that cannot be used now.
     pub errors: Vec<ConfigError>,
     /// Entries that cannot be used now, with their file.
@@ -80,8 +84,12 @@ impl ScopeReader {
             match load(&file.path, origin) {
                 Ok(found) => {
                     let path = || file.path.clone();
-                    *last =
-                        Last { servers: found.declared_or(&last.servers), hub: found.hub, auth: found.auth };
+                    *last = Last {
+                        servers: found.declared_or(&last.servers),
+                        hub: found.hub,
+                        auth: found.auth,
+                        secret_commands: found.secret_commands,
+                    };
                     reading.warnings.extend(found.ignored.into_iter().map(|problem| (path(), problem)));
                     reading.problems.extend(found.problems.into_iter().map(|problem| (path(), problem)));
                 }
@@ -96,6 +104,12 @@ impl ScopeReader {
         reading.hub = hubs.find(|hub| **hub != HubFile::default()).cloned().unwrap_or_default();
         let mut auths = of_user().map(|(_, last)| &last.auth);
         reading.auth = auths.find(|auth| **auth != AuthSection::Absent).cloned().unwrap_or_default();
+        // Files that count more come first.
+        for (_, last) in of_user() {
+            for (name, command) in &last.secret_commands {
+                reading.secret_commands.entry(name.clone()).or_insert_with(|| command.clone());
+            }
+        }
         reading.merged = merge(self.files.iter().zip(&self.last).map(|(file, last)| {
             let mut servers = last.servers.clone();
             if file.scope == Scope::Project {

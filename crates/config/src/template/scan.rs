@@ -78,6 +78,9 @@ fn dollars_at(text: &str) -> usize {
 
 /// The variable at the beginning of a text, and its length.
 fn variable(text: &str, style: Style) -> Option<(Variable, usize)> {
+    if let Some(found) = secret(text) {
+        return Some(found);
+    }
     let (source, default, length) = match style {
         Style::Plain => return None,
         Style::OpenCode => {
@@ -104,6 +107,15 @@ fn variable(text: &str, style: Style) -> Option<(Variable, usize)> {
     let empties = style == Style::Editor && matches!(source, ValueSource::Env(_));
     let lack = if empties { MissingValue::Empties } else { MissingValue::Stays };
     Some((Variable { source, default, written: text[..length].to_owned(), lack }, length))
+}
+
+/// A reference to a secret of the user, which is written alike in all styles.
+fn secret(text: &str) -> Option<(Variable, usize)> {
+    let inner = between(text, "${")?;
+    let source = ValueSource::Secret(inner.strip_prefix("secret:")?.parse().ok()?);
+    let length = inner.len() + 3;
+    let written = text[..length].to_owned();
+    Some((Variable { source, default: None, written, lack: MissingValue::Stays }, length))
 }
 
 /// Parses the text in the braces of `${…}`.

@@ -106,6 +106,8 @@ impl Variables {
             }
             ValueSource::File(_) if self.files == ReadFiles::Never => return variable.written.clone(),
             ValueSource::File(path) => self.read(path),
+            // Looked up when a server is started.
+            ValueSource::Secret(_) => return variable.native(),
             ValueSource::Word(word) => {
                 self.word(*word).ok_or_else(|| format!("the value of {} is not known", word.name()))
             }

@@ -269,7 +269,7 @@ fn an_extension_has_its_file_in_the_editor_that_it_runs_in() {
 }
 
 #[test]
-fn inputs_become_variables() {
+fn inputs_become_secrets_or_variables() {
     let text = r#"{"inputs": [{"id": "level", "default": "debug"}], "servers": {
         "a": {"url": "https://h/mcp", "headers": {"A": "Bearer ${input:gh-token}", "B": "${input:level} ${input:2nd}"}}}}"#;
     let file = parse(text, Path::new("/p/.vscode/mcp.json")).unwrap();
@@ -277,7 +277,7 @@ fn inputs_become_variables() {
     assert_eq!(
         exported(&file.portable, Format::Toolbay).unwrap(),
         "[servers.a]\nurl = \"https://h/mcp\"\n\
-         headers = { A = \"Bearer ${GH_TOKEN}\", B = \"${LEVEL:-debug} ${_2ND}\" }\n"
+         headers = { A = \"Bearer ${secret:GH_TOKEN}\", B = \"${LEVEL:-debug} ${secret:_2ND}\" }\n"
     );
 }
 

@@ -15,6 +15,7 @@ mod launch_hashes; // which launches are the same
 mod native; // our own file
 mod replacements; // built-in servers in place of published ones
 mod scopes; // which file counts
+mod secrets; // references to secrets
 mod support; // servers to test with
 mod unpinned; // packages without a fixed version
 mod variables; // expansion of variables

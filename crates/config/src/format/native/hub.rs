@@ -9,12 +9,13 @@ use std::{
 };
 
 use super::{
-    AuthSection, HUB, TOP,
+    AuthSection, HUB, SecretCommands, TOP,
     auth::{self, check_url},
-    unknown,
+    secret_commands, unknown,
 };
 use crate::{
     Problem, Variables,
+    load::expansion::misplaced,
     model::duration,
     syntax::{Key, Node},
     template::{Style, Template},
@@ -116,6 +117,7 @@ pub(crate) const NAMINGS: [&str; 3] = ["prefix", "none", "prefix+alias"];
 pub(crate) struct HubSection {
     pub(crate) hub: HubFile,
     pub(crate) auth: AuthSection,
+    pub(crate) secret_commands: SecretCommands,
     pub(crate) problems: Vec<Problem>,
 }
 
@@ -146,7 +148,12 @@ pub(crate) fn hub(root: &Node, text: &str, folder: &Path, variables: &Variables)
                 section.auth = AuthSection::Invalid;
                 wrong(key, "`auth` must be a table".to_owned());
             }
-            (name @ ("servers" | "hub"), None) => wrong(key, format!("`{name}` must be a table")),
+            ("secret_commands", Some(commands)) => {
+                section.secret_commands = secret_commands::read(commands, &mut wrong);
+            }
+            (name @ ("servers" | "secret_commands" | "hub"), None) => {
+                wrong(key, format!("`{name}` must be a table"))
+            }
             (name, _) => wrong(key, unknown(name, &TOP)),
         }
     }
@@ -201,7 +208,11 @@ impl HubReader<'_> {
     fn path(&self, key: &str, node: &Node) -> Result<PathBuf, String> {
         let text = node.text().ok_or_else(|| wrong_kind(key, "a string", node))?;
         let mut missing = Vec::new();
-        let text = Template::parse(text, Style::Native).expand(self.variables, &mut missing);
+        let text = Template::parse(text, Style::Native);
+        if let Some(name) = text.secrets().next() {
+            return Err(misplaced(key, name));
+        }
+        let text = text.expand(self.variables, &mut missing).with_references();
         if let Some(missing) = missing.iter().find(|missing| missing.matters()) {
             return Err(format!("`{key}`: variable {} is not set", missing.name));
         }

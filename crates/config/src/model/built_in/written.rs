@@ -10,11 +10,12 @@ use super::{
     keys::{BUILT_IN, BuiltInKeys, Key, KeyKind, all_keys, keys_of},
 };
 use crate::{
-    REDACTED, Variables,
+    REDACTED, ReadFiles, SecretPlace,
     format::fields::EntryFields,
+    load::expansion::Expansion,
     model::duration,
     problem::nearest,
-    template::{Style, Template, variables::Missing},
+    template::{Style, Template},
 };
 
 /// A built-in server as its file writes it.
@@ -117,10 +118,9 @@ fn unknown_choice(key: &str, choice: &str, choices: &[&str]) -> String {
 pub(crate) fn check(
     written: &WrittenBuiltIn,
     base: &Path,
-    variables: &Variables,
-    missing: &mut Vec<Missing>,
+    expansion: &mut Expansion<'_>,
 ) -> Result<BuiltIn, String> {
-    let mut settings = check_values(written.keys(), &written.values, base, variables, missing)?;
+    let mut settings = check_values(written.keys(), &written.values, "", base, expansion)?;
     settings.insert("builtin".to_owned(), written.name.into());
     serde_json::from_value(settings.into()).map_err(|error| error.to_string())
 }
@@ -128,36 +128,35 @@ pub(crate) fn check(
 fn check_values(
     keys: &[Key],
     values: &Values,
+    table: &str,
     base: &Path,
-    variables: &Variables,
-    missing: &mut Vec<Missing>,
+    expansion: &mut Expansion<'_>,
 ) -> Result<Map<String, Value>, String> {
     let mut checked = Map::new();
     for key in keys {
+        let pointer = format!("{table}/{}", key.name);
         let within = |why: String| format!("`{}` {why}", key.name);
         let value = match (values.get(key.name), key.kind) {
             (None, KeyKind::Directory) => path(base.to_owned()).map_err(within)?.into(),
             (None, KeyKind::Directories) => vec![path(base.to_owned()).map_err(within)?].into(),
             (None, _) => continue,
-            (Some(WrittenValue::Text(text)), kind) => {
-                match check_text(text, kind, base, variables, missing).map_err(within)? {
-                    Some(text) => text.into(),
-                    None => continue,
-                }
-            }
+            (Some(WrittenValue::Text(text)), _) => match check_text(text, key, &pointer, base, expansion)? {
+                Some(text) => text.into(),
+                None => continue,
+            },
             (Some(WrittenValue::Texts(texts)), KeyKind::Directories) if texts.is_empty() => {
                 return Err(within("must name a directory".to_owned()));
             }
-            (Some(WrittenValue::Texts(texts)), kind) => {
-                let texts = texts.iter().map(|text| check_text(text, kind, base, variables, missing));
-                let texts: Vec<Option<String>> = texts.collect::<Result<_, _>>().map_err(within)?;
+            (Some(WrittenValue::Texts(texts)), _) => {
+                let texts = texts.iter().map(|text| check_text(text, key, &pointer, base, expansion));
+                let texts: Vec<Option<String>> = texts.collect::<Result<_, _>>()?;
                 texts.into_iter().flatten().collect::<Vec<String>>().into()
             }
             (Some(WrittenValue::Flag(flag)), _) => (*flag).into(),
             (Some(WrittenValue::Count(count)), _) => (*count).into(),
             (Some(WrittenValue::Table(values)), KeyKind::Table(keys)) => {
                 let within = |why: String| why.replacen('`', &format!("`{}.", key.name), 1);
-                check_values(keys, values, base, variables, missing).map_err(within)?.into()
+                check_values(keys, values, &pointer, base, expansion).map_err(within)?.into()
             }
             (Some(WrittenValue::Table(_)), _) => continue,
         };
@@ -169,33 +168,37 @@ fn check_values(
 /// The value of a text, or nothing for a secret whose variable is not set.
 fn check_text(
     text: &Template,
-    kind: KeyKind,
+    key: &Key,
+    pointer: &str,
     base: &Path,
-    variables: &Variables,
-    missing: &mut Vec<Missing>,
+    expansion: &mut Expansion<'_>,
 ) -> Result<Option<String>, String> {
-    match kind {
-        KeyKind::Secret => {
-            let already_missing = missing.len();
-            let secret = text.expand(variables, missing);
-            let is_set = !secret.is_empty() && missing.len() == already_missing;
-            match HeaderValue::from_str(&secret) {
-                Ok(_) => Ok(Some(secret).filter(|_| is_set)),
-                Err(_) => Err("contains characters that are not allowed in a header".to_owned()),
-            }
-        }
-        KeyKind::Url => check_url(&text.expand_url(variables, missing)).map(Some),
+    let within = |why: String| format!("`{}` {why}", key.name);
+    if matches!(key.kind, KeyKind::Secret) {
+        let already_missing = expansion.missing.len();
+        let secret = expansion.secret(SecretPlace::Setting(pointer.to_owned()), text);
+        let is_set = !secret.is_empty() && expansion.missing.len() == already_missing;
+        return match HeaderValue::from_str(&secret) {
+            Ok(_) => Ok(Some(secret).filter(|_| is_set)),
+            Err(_) => Err(within("contains characters that are not allowed in a header".to_owned())),
+        };
+    }
+    let is_unread = expansion.variables.files == ReadFiles::Never && text.files().next().is_some();
+    let written = expansion.plain(key.name, text)?;
+    match key.kind {
+        KeyKind::Url if is_unread => Ok(Some("http://unread.invalid/".to_owned())),
+        KeyKind::Url => check_url(&written).map_err(within).map(Some),
         KeyKind::Path | KeyKind::Paths | KeyKind::Directory | KeyKind::Directories => {
-            let written = text.expand(variables, missing);
-            path(match (written.strip_prefix('~'), &variables.home) {
+            path(match (written.strip_prefix('~'), &expansion.variables.home) {
                 (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
                     home.join(rest.trim_start_matches('/'))
                 }
                 _ => base.join(&written),
             })
+            .map_err(within)
             .map(Some)
         }
-        _ => Ok(Some(text.expand(variables, missing))),
+        _ => Ok(Some(written)),
     }
 }
 
@@ -279,6 +282,11 @@ impl WrittenBuiltIn {
             *secret = Template::parse(REDACTED, Style::Native);
         });
         shown
+    }
+
+    /// Visits the secrets that the file itself contains, each with its key.
+    pub(crate) fn each_literal_secret(&mut self, mut visit: impl FnMut(&str, &mut Template)) {
+        each_secret(self.keys(), &mut self.values, "", &mut |key, secret| visit(&key, secret));
     }
 
     /// The keys whose secrets the file itself contains.
