@@ -11,11 +11,11 @@ use std::{
 
 use serde_json::Value;
 use toolbay_config::{Problem, ReadFiles, ServerConfig, Variables};
-use toolbay_host::{Endpoint, Host, HostOptions, InProcess, Naming, Shim, custom};
+use toolbay_host::{Endpoint, Host, HostOptions, InProcess, Incomplete, Naming, SecretLookup, Shim, custom};
 use toolbay_protocol::ServerName;
 
 use crate::{
-    Agent, Error, Handlers, Tool,
+    Agent, BoxError, Error, Handlers, Tool,
     call::CallSender,
     config::{HttpConfig, IntoServerConfig, StdioConfig},
     reload::{ConfigFiles, ConfiguredServers, FollowedFile, OnProblem, follow},
@@ -75,6 +75,7 @@ pub struct AgentBuilder {
     shim: Shim,
     roots: Option<Vec<String>>,
     cache: Option<PathBuf>,
+    secrets: Option<SecretLookup>,
     wait_timeout: Duration,
     on_problem: Option<OnProblem>,
     sender: CallSender,
@@ -94,6 +95,7 @@ impl Agent {
             shim: Shim::none(),
             roots: None,
             cache: None,
+            secrets: None,
             wait_timeout: WAIT_TIMEOUT,
             on_problem: None,
             sender: CallSender::new(),
@@ -230,6 +232,26 @@ impl AgentBuilder {
         Self { cache: Some(directory.into()), ..self }
     }
 
+    /// Finds the values of `${secret:NAME}` in configurations, by name. Called whenever a server that refers to a secret is
+    /// started; it should end within seconds. Values appear in no error, log or status. Without it, such servers are not started.
+    ///
+    /// ```
+    /// use toolbay_agent::Agent;
+    ///
+    /// let builder = Agent::builder().secrets(|name| async move {
+    ///     match name.as_str() {
+    ///         "GITHUB_TOKEN" => Ok("a value from a vault".to_owned()),
+    ///         _ => Err("there is no such secret".into()),
+    ///     }
+    /// });
+    /// ```
+    pub fn secrets<F>(self, look_up: impl Fn(String) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<String, BoxError>> + Send + 'static,
+    {
+        Self { secrets: Some(secret_lookup(look_up)), ..self }
+    }
+
     /// Limits how long [`AgentBuilder::build`] waits for servers; 30 s by default. With zero it does not wait.
     pub fn wait_timeout(self, timeout: Duration) -> Self {
         Self { wait_timeout: timeout, ..self }
@@ -268,6 +290,7 @@ impl AgentBuilder {
             base_env: self.environment,
             shim: self.shim,
             cache: self.cache,
+            secrets: self.secrets,
             client: Some(self.sender.handshake_identity()),
             ..HostOptions::default()
         };
@@ -279,6 +302,20 @@ impl AgentBuilder {
         let _ = tokio::time::timeout(self.wait_timeout, host.settled()).await; // late ones join when they are ready
         Ok(Agent::with_parts(host, self.sender, configured))
     }
+}
+
+pub(crate) fn secret_lookup<F>(look_up: impl Fn(String) -> F + Send + Sync + 'static) -> SecretLookup
+where
+    F: Future<Output = Result<String, BoxError>> + Send + 'static,
+{
+    SecretLookup::new(move |name| {
+        let value = look_up(name.as_str().to_owned());
+        async move {
+            let failed =
+                |why| Incomplete { reason: format!("cannot read secret {name}: {why}"), may_change: true };
+            value.await.map_err(failed)
+        }
+    })
 }
 
 /// The environment of this program.

@@ -309,7 +309,10 @@ impl Error {
 
 fn fault_of(failure: &Failure) -> Fault {
     match failure {
-        Failure::Spawn { .. } | Failure::Handshake { .. } | Failure::Neither { .. } => Fault::Setup,
+        Failure::Spawn { .. }
+        | Failure::Handshake { .. }
+        | Failure::Neither { .. }
+        | Failure::Incomplete(_) => Fault::Setup,
         failure if failure.is_address_in_use() => Fault::Setup,
         Failure::Remote { why } => fault_on_the_way(why),
         // It exited, timed out, or broke the protocol.

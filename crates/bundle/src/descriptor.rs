@@ -188,7 +188,13 @@ impl Descriptors {
                 });
             }
         }
-        Ok(ServerConfig { name, endpoint, permission: Permission::Enabled, tuning: ServerOptions::default() })
+        Ok(ServerConfig {
+            name,
+            endpoint,
+            permission: Permission::Enabled,
+            tuning: ServerOptions::default(),
+            secrets: Vec::new(),
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use toolbay_host::{
-    CatalogKind, ConfigProblem, Failure, Host, LogLine, LogSource, Quarantined, ServerStatus,
+    CatalogKind, ConfigProblem, Failure, Host, LogLine, LogSource, Quarantined, SecretPlace, ServerStatus,
 };
 
 /// A hub at one moment.
@@ -377,9 +377,21 @@ impl HubStatus {
             notes: table
                 .notes()
                 .map(|(server, text)| Note { server: server.as_str().to_owned(), text: text.to_owned() })
+                .chain(secrets_in_args(host))
                 .collect(),
         }
     }
+}
+
+/// Notes on servers whose command lines show secrets to other users.
+fn secrets_in_args(host: &Host) -> Vec<Note> {
+    let shows = |status: &ServerStatus| {
+        let fields = status.config.iter().flat_map(|config| &config.secrets);
+        fields.into_iter().any(|field| matches!(field.place, SecretPlace::Argument(_)))
+    };
+    let text = "its arguments contain secrets, which other users of this machine can see";
+    let note = |status: ServerStatus| Note { server: status.name.as_str().to_owned(), text: text.to_owned() };
+    host.statuses().into_iter().filter(shows).map(note).collect()
 }
 
 impl From<&Quarantined> for QuarantinedEntry {

@@ -17,7 +17,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_config::ServerConfig;
-use toolbay_protocol::{Notification, ServerName};
+use toolbay_protocol::{Notification, ServerName, redact::KnownSecrets};
 use toolbay_transport::Connection;
 use toolbay_upstream::{
     ByteBudget, CallerId, Catalog, ClientIdentity, Endpoint, HubChain, HubsBehind, PendingPath, ServerHandle,
@@ -25,7 +25,7 @@ use toolbay_upstream::{
 };
 
 use crate::{
-    HostChange, HostChanges, Naming, RouteTable,
+    HostChange, HostChanges, Naming, RouteTable, SecretLookup,
     catalog::{
         builder::{TablePart, build_first_table, maintain_table},
         cache::CatalogCache,
@@ -69,6 +69,8 @@ pub struct HostOptions {
     pub chain: Option<HubChain>,
     /// The client info that servers get; without it, that of Toolbay.
     pub client: Option<Arc<ClientIdentity>>,
+    /// How the values of `${secret:NAME}` are found; without it, servers that refer to secrets are not started.
+    pub secrets: Option<SecretLookup>,
 }
 
 /// Overrides how configured servers are reached: inside this program, or in a test.
@@ -124,6 +126,7 @@ impl Default for HostOptions {
             authorizers: None,
             chain: None,
             client: None,
+            secrets: None,
         }
     }
 }
@@ -157,6 +160,9 @@ pub(crate) struct HostInner {
     pub(crate) authorizers: Option<Authorizers>,
     pub(crate) chain: Option<HubChain>,
     pub(crate) client: Option<Arc<ClientIdentity>>,
+    pub(crate) secrets: Option<SecretLookup>,
+    /// Values of secrets that servers were started with.
+    pub(crate) known_secrets: KnownSecrets,
     /// Captures messages of clients and servers.
     pub(crate) capture: Capture,
     /// Bounds how many servers start at once.
@@ -198,6 +204,7 @@ impl Host {
         options: &HostOptions,
     ) -> Self {
         let (updates, updated) = mpsc::channel(CHANGES);
+        let known_secrets = KnownSecrets::default();
         let shared = Arc::new(HostInner {
             servers: ArcSwap::default(),
             applying: Mutex::default(),
@@ -217,7 +224,9 @@ impl Host {
             authorizers: options.authorizers.clone(),
             chain: options.chain.clone(),
             client: options.client.clone(),
-            capture: Capture::new(),
+            secrets: options.secrets.clone(),
+            capture: Capture::new(known_secrets.clone()),
+            known_secrets,
             start_gate: StartGate::default(),
             budget: ByteBudget::new(ByteBudget::IN_ALL),
             credentials: Mutex::default(),

@@ -33,16 +33,17 @@ pub use reconcile::{ApplyReport, ServerError, ServerStatus};
 pub use router::{HostRequest, Resume, Routed, Unavailable};
 pub use servers::auth::{AuthenticationError, Authorizers};
 pub use servers::launch::{connect_options, refusing, server_endpoint, server_settings};
+pub use servers::secrets::{SecretFuture, SecretLookup, completion};
 pub use servers::state::ServerState;
 pub use subscriptions::ResourceWatch;
-pub use toolbay_config::{Problem, ServerConfig, ServerOptions};
+pub use toolbay_config::{Problem, SecretPlace, ServerConfig, ServerOptions};
 pub use toolbay_protocol::{ErrorCode, LogLevel, Revision, ServerName};
 pub use toolbay_transport::{Connection, memory};
 pub use toolbay_upstream::{
     CacheHints, CallError, CallEvent, CallEventSender, CallEvents, CallResponse, CallUpdate, Caller,
     CallerId, Catalog, CatalogKind, ClientIdentity, ClientReply, Counts, Endpoint, Failure, Hint, HubChain,
-    HubsBehind, InFlight, LogFilter, LogLine, LogRing, LogSource, MAX_HUBS, PathSender, PendingPath, Phase,
-    ResourceSubscription, RunningCall, ServerHandle, ServerRequest, Shim, UpstreamState, UpstreamStatus,
-    capture, custom, events, shim,
+    HubsBehind, InFlight, Incomplete, LogFilter, LogLine, LogRing, LogSource, MAX_HUBS, PathSender,
+    PendingPath, Phase, ResourceSubscription, RunningCall, ServerHandle, ServerRequest, Shim, UpstreamState,
+    UpstreamStatus, capture, custom, events, shim,
 };
 pub use view::{OwnConnections, ServerInView, ViewPolicy};

@@ -21,6 +21,7 @@ use crate::{
         instances::{Instances, roots::RootInstances},
         launch::{inherits_path, server_endpoint, server_settings},
         registry::{RegisteredServer, ServerRegistry, ServerRunner, StatusContext, observer},
+        secrets::completion,
     },
 };
 
@@ -358,6 +359,12 @@ impl HostInner {
             path: self.path.clone().filter(|_| inherits_path(&self.base_env, &config)),
             chain: self.chain.clone(),
             client: self.client.clone(),
+            completion: completion(
+                &config,
+                self.secrets.as_ref(),
+                self.connector.as_ref(),
+                &self.known_secrets,
+            ),
             ..server_settings(&config)
         };
         let connected = self.connector.as_ref().and_then(|connector| connector.connect(&config));
@@ -366,6 +373,8 @@ impl HostInner {
         let endpoint = self.with_credentials(&config, endpoint);
         let tuning = Arc::new(config.tuning.clone());
         let in_root = self.connector.as_ref().and_then(Connector::in_root);
+        // One that is made with secrets is made for each start, and is the same in every folder.
+        let in_root = in_root.filter(|_| config.secrets.is_empty());
         let bound = in_root.map(|in_root| (in_root, config.clone()));
         let runner = self.run(settings, endpoint, config.permission, &tuning, kept, bound);
         Arc::new(RegisteredServer { name: config.name.clone(), config: Some(config), tuning, runner })
@@ -392,6 +401,7 @@ impl HostInner {
             start_gate: self.start_gate.clone(),
             budget: self.budget.clone(),
             capture: self.capture.clone(),
+            known_secrets: self.known_secrets.clone(),
             ..settings
         };
         let context = StatusContext::new(permission);
@@ -450,5 +460,5 @@ fn is_same_launch(before: &ServerConfig, now: &ServerConfig) -> bool {
         validate: *validate,
         ..before.tuning.clone()
     };
-    now.endpoint == before.endpoint && now.tuning == tuning
+    now.endpoint == before.endpoint && now.secrets == before.secrets && now.tuning == tuning
 }

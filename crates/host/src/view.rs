@@ -109,6 +109,8 @@ impl Host {
             authorizers: own.authorizers,
             chain: base.chain.clone(),
             client: base.client.clone(),
+            secrets: base.secrets.clone(),
+            known_secrets: base.known_secrets.clone(),
             capture: base.capture.clone(),
             start_gate: base.start_gate.clone(),
             budget: base.budget.clone(),

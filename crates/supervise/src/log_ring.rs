@@ -57,7 +57,7 @@ pub struct LogRing {
 }
 
 /// Makes of a line what may be kept and shown.
-pub type LineFilter = fn(&str) -> Cow<'_, str>;
+pub type LineFilter = Box<dyn Fn(&str) -> Cow<'_, str> + Send + Sync>;
 
 struct Ring {
     lines: VecDeque<LogLine>,
@@ -75,7 +75,7 @@ impl LogRing {
 
     /// Keeps lines as they are.
     pub fn new() -> Self {
-        Self::with_filter(|line| Cow::Borrowed(line))
+        Self::with_filter(Box::new(|line| Cow::Borrowed(line)))
     }
 
     /// Keeps of each line what `filter` makes of it.

@@ -17,7 +17,10 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::{sync::watch, time::Instant};
-use toolbay_protocol::{Message, Request, RequestId, redact};
+use toolbay_protocol::{
+    Message, Request, RequestId,
+    redact::{self, KnownSecrets},
+};
 
 use self::ring::CaptureRing;
 
@@ -138,12 +141,14 @@ pub struct CapturedMessage {
     pub size: usize,
     /// The message; its beginning only, if it is longer than 8 MiB.
     text: Bytes,
+    /// Values that are never shown.
+    known_secrets: KnownSecrets,
 }
 
 impl CapturedMessage {
     /// The message without the secrets in it.
     pub fn redacted_text(&self) -> String {
-        redact::json(&String::from_utf8_lossy(&self.text))
+        redact::json(&self.known_secrets.hide(&String::from_utf8_lossy(&self.text)))
     }
 
     /// How many bytes of it are kept.
@@ -154,19 +159,19 @@ impl CapturedMessage {
 
 impl Default for Capture {
     fn default() -> Self {
-        Self::new()
+        Self::new(KnownSecrets::default())
     }
 }
 
 impl Capture {
-    /// Creates a capture without watchers. Messages are logged if the current subscriber wants them.
-    pub fn new() -> Self {
+    /// Creates a capture without watchers. Messages are logged if the current subscriber wants them, without `known_secrets`.
+    pub fn new(known_secrets: KnownSecrets) -> Self {
         let logs = tracing::enabled!(target: TARGET, tracing::Level::DEBUG);
         let shared = CaptureInner {
             is_on: AtomicBool::new(logs),
             logs,
             connections: AtomicU64::new(0),
-            kept: Mutex::default(),
+            kept: Mutex::new(CaptureRing::new(known_secrets)),
             next: watch::Sender::new(0),
         };
         Self { shared: Arc::new(shared) }
@@ -277,7 +282,7 @@ fn log(message: &CapturedMessage, text: &Bytes) {
     let room = if at_trace { LOGGED_AT_TRACE } else { LOGGED };
     // Hidden before it is put together: a secret must not be cut so that it looks like none.
     let head = String::from_utf8_lossy(&text[..text.len().min(room)]);
-    let mut body = redact::json(&head);
+    let mut body = redact::json(&message.known_secrets.hide(&head));
     if text.len() > room {
         body.push('…');
     }

@@ -382,6 +382,7 @@ impl<'a> UpstreamConnection<'a> {
         catalog.replace(CatalogKind::Tools, sorted.tools);
         for problem in sorted.problems {
             let problem = format!("{}: {problem}", CatalogKind::Tools.list_method());
+            let problem = self.context.settings.known_secrets.hide(&problem).into_owned();
             tracing::warn!(server = %self.context.settings.name, "{problem}");
             catalog.problems.push(problem);
         }

@@ -1,5 +1,6 @@
 //! Where a connection comes from.
 
+pub(crate) mod completion;
 pub(crate) mod detect;
 
 use std::{fmt, sync::Arc};

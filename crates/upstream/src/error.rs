@@ -6,7 +6,7 @@ use toolbay_protocol::{ParseError, ServerName};
 use toolbay_supervise::{CommandNotFound, Exit, SpawnError};
 use toolbay_transport::http::client::HttpError;
 
-use crate::{Hint, status::Phase, stderr_tail::StderrTail};
+use crate::{Hint, Incomplete, status::Phase, stderr_tail::StderrTail};
 
 /// Why a server is down.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -14,6 +14,9 @@ pub enum Failure {
     /// It could not be started.
     #[error("it could not be started: {source}")]
     Spawn { source: Arc<SpawnError> },
+    /// What it is started with is not there, such as a secret.
+    #[error("{0}")]
+    Incomplete(Incomplete),
     /// The process ended.
     #[error("it exited {phase} ({exit}){stderr}")]
     Exited { exit: Exit, phase: Phase, stderr: StderrTail },
@@ -66,6 +69,7 @@ impl Failure {
         match self {
             Self::Spawn { source } => !source.is_retryable(),
             Self::Cycle { .. } => true,
+            Self::Incomplete(why) => !why.may_change,
             _ => self.is_unauthorized(),
         }
     }
@@ -104,9 +108,11 @@ impl Failure {
                 let has_no_path = self.missing_command().is_some_and(|missing| missing.has_no_path);
                 Some(if has_no_path { Hint::NoPath { otherwise: hint } } else { Hint::Advice(hint) })
             }
-            Self::Exited { phase: Phase::Serving, .. } | Self::Closed { .. } | Self::Unresponsive { .. } => {
-                None
-            }
+            Self::Exited { phase: Phase::Serving, .. }
+            | Self::Closed { .. }
+            | Self::Unresponsive { .. }
+            // The reason says what to do.
+            | Self::Incomplete(_) => None,
             Self::Exited { stderr, .. } => Some(match stderr.missing_package() {
                 Some(package) => {
                     Hint::Advice(format!("no such package: `{package}`; check its name and version"))

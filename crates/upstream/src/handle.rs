@@ -13,8 +13,11 @@ use tokio::{
     time::{Duration, Instant},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
-use toolbay_protocol::{Notification, ServerName, printable, redact};
-use toolbay_supervise::LogRing;
+use toolbay_protocol::{
+    Notification, ServerName, printable,
+    redact::{self, KnownSecrets},
+};
+use toolbay_supervise::{LineFilter, LogRing};
 use toolbay_transport::http::client::RequestAuthorizer;
 
 use crate::{
@@ -72,7 +75,7 @@ pub fn start(
     let interests = Arc::new(ResourceSubscriptions::default());
     let outputs = SupervisorOutputs {
         updates,
-        log: Arc::new(LogRing::with_filter(shown_line)),
+        log: Arc::new(LogRing::with_filter(shown_line(settings.known_secrets.clone()))),
         gauges: Arc::default(),
         ids: Arc::new(AtomicU64::new(1)),
         has_ambiguous_requests: Arc::new(AtomicBool::new(settings.is_separate)),
@@ -278,10 +281,16 @@ impl ServerHandle {
 }
 
 /// What is kept of a line that a server wrote: it goes into errors that every caller gets, and is shown to people.
-fn shown_line(line: &str) -> Cow<'_, str> {
-    match printable::clean(line) {
-        Cow::Borrowed(line) => redact::line(line),
-        // What begins anew at the beginning of its line (`\r`) is still one line.
-        Cow::Owned(line) => Cow::Owned(redact::line(&line.replace('\n', " ")).into_owned()),
-    }
+fn shown_line(known: KnownSecrets) -> LineFilter {
+    Box::new(move |line| {
+        let cleaned = match known.hide(line) {
+            Cow::Borrowed(line) => printable::clean(line),
+            Cow::Owned(line) => Cow::Owned(printable::clean(&line).into_owned()),
+        };
+        match cleaned {
+            Cow::Borrowed(line) => redact::line(line),
+            // What begins anew at the beginning of its line (`\r`) is still one line.
+            Cow::Owned(line) => Cow::Owned(redact::line(&line.replace('\n', " ")).into_owned()),
+        }
+    })
 }

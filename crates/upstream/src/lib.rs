@@ -46,6 +46,7 @@ pub use call::{Call, CallEvent, CallResponse, CallUpdate, Caller, CallerId, InFl
 pub use catalog::freshness::CacheHints;
 pub use catalog::{Catalog, CatalogKind};
 pub use connection::server_requests::{ClientReply, ServerRequest};
+pub use endpoint::completion::{Completion, Incomplete};
 pub use endpoint::{Endpoint, ProcessEndpoint};
 pub use error::{CallError, Failure};
 pub use handle::{ServerHandle, start};

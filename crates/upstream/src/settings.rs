@@ -2,11 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use toolbay_protocol::ServerName;
+use toolbay_protocol::{ServerName, redact::KnownSecrets};
 use toolbay_supervise::RestartMode;
 use toolbay_translate::ClientIdentity;
 
-use crate::{ByteBudget, Catalog, HubChain, PendingPath, StartGate, StatusObserver, capture::Capture};
+use crate::{
+    ByteBudget, Catalog, Completion, HubChain, PendingPath, StartGate, StatusObserver, capture::Capture,
+};
 
 /// The settings of one server.
 #[derive(Debug, Clone)]
@@ -47,6 +49,10 @@ pub struct ServerSettings {
     pub client: Option<Arc<ClientIdentity>>,
     /// The `PATH` for its program, if that is not known yet.
     pub path: Option<PendingPath>,
+    /// What its endpoint needs for each start, such as secrets.
+    pub completion: Option<Completion>,
+    /// Values that are never shown.
+    pub known_secrets: KnownSecrets,
     /// The observer of its status.
     pub observer: Option<StatusObserver>,
     /// Where its messages can be seen.
@@ -89,6 +95,8 @@ impl ServerSettings {
             chain: None,
             client: None,
             path: None,
+            completion: None,
+            known_secrets: KnownSecrets::default(),
             observer: None,
             capture: Capture::default(),
             start_gate: StartGate::default(),

@@ -1,6 +1,7 @@
 //! The supervisor of one server: the loop around its connections.
 
 mod backoff;
+mod completing;
 pub(crate) mod start_gate;
 
 use std::sync::{
@@ -226,9 +227,14 @@ impl Supervisor {
             status.starts += u64::from(!self.detection.goes_on());
         });
         self.inputs.pending_commands.clear();
+        // Before its turn: others must not wait for its lookup.
+        let endpoint = match self.completed_endpoint().await {
+            Ok(endpoint) => endpoint,
+            Err(instead) => return instead,
+        };
         let protocol = self.detection.current();
         let turn = self.settings.start_gate.taken().await;
-        let opened = self.endpoint.open(protocol, &self.outputs.log, &self.tasks);
+        let opened = endpoint.open(protocol, &self.outputs.log, &self.tasks);
         let OpenedConnection { connection, process, rules } = match opened {
             Ok(opened) => opened,
             Err(failure) => return self.start_failed(failure),
@@ -380,6 +386,10 @@ impl Supervisor {
             self.revision_policy = self.settings.revision;
         }
         let failure = match failure {
+            Failure::Handshake { reason } => {
+                let reason = self.settings.known_secrets.hide(&reason).into_owned();
+                Failure::Handshake { reason }
+            }
             Failure::Remote { why } if why.is_loop() => {
                 Failure::Cycle { reason: "it is this hub itself, or leads back to it".to_owned() }
             }
@@ -393,12 +403,8 @@ impl Supervisor {
             self.status.modify(|status| status.catalog = Arc::default());
         }
         let hopeless = failure.is_hopeless();
-        let is_new = self.failure.as_deref().map(ToString::to_string) != Some(failure.to_string());
-        if is_new || !self.endpoint.is_remote() {
-            self.outputs.log.push(LogSource::Event, &failure.summary());
-        }
-        let failure = self.fail_pending(failure);
-        self.failure = Some(failure.clone());
+        let is_new = self.is_new(&failure);
+        let failure = self.record_failure(failure);
         if hopeless {
             return NextStep::Wait { outlook: DownState::Hopeless, failure };
         }
@@ -434,6 +440,21 @@ impl Supervisor {
                 NextStep::Wait { outlook: DownState::Hopeless, failure }
             }
         }
+    }
+
+    fn is_new(&self, failure: &Failure) -> bool {
+        self.failure.as_deref().map(ToString::to_string) != Some(failure.to_string())
+    }
+
+    /// Logs a failure, and fails the calls that are at the server. The same again is not logged where it may be repeated for ever.
+    fn record_failure(&mut self, failure: Failure) -> Arc<Failure> {
+        let repeats = self.endpoint.is_remote() || matches!(failure, Failure::Incomplete(_));
+        if !repeats || self.is_new(&failure) {
+            self.outputs.log.push(LogSource::Event, &failure.summary());
+        }
+        let failure = self.fail_pending(failure);
+        self.failure = Some(failure.clone());
+        failure
     }
 
     fn fail_pending(&mut self, failure: Failure) -> Arc<Failure> {

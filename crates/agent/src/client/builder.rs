@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::{broadcast, mpsc};
 use toolbay_config::ServerOptions;
-use toolbay_host::{InProcess, server_endpoint, server_settings};
+use toolbay_host::{InProcess, completion, server_endpoint, server_settings};
 use toolbay_protocol::ServerName;
 use toolbay_transport::Connection;
 use toolbay_upstream::{Endpoint, ServerSettings, Shim, custom};
@@ -280,7 +280,11 @@ impl ClientSettings {
     pub(super) fn ready(&self, name: &ServerName) -> Result<(ServerSettings, Endpoint), Error> {
         match self.server.as_ref().map_err(Clone::clone)? {
             ClientServer::Configured(config) => {
-                Ok((server_settings(config), server_endpoint(config, &self.environment, &self.shim, None)))
+                let mut settings = server_settings(config);
+                // A program knows its own values; references to secrets are for configurations.
+                let config = Arc::new((**config).clone());
+                settings.completion = completion(&config, None, None, &settings.known_secrets);
+                Ok((settings, server_endpoint(&config, &self.environment, &self.shim, None)))
             }
             ClientServer::Embedded(Embedded(endpoint)) => {
                 Ok((ServerSettings::new(name.clone()), endpoint.clone()))

@@ -16,6 +16,7 @@ mod long_calls; // calls that a server runs only as a task
 mod outputs; // results whole and as views, and how long they may be
 mod page_of_names; // the migration page names only what exists
 mod programs; // thirteen programs, written from the guide alone
+mod secrets; // values of `${secret:NAME}`
 mod server_requests; // sampling, elicitation and roots, and their handlers
 mod servers; // servers of a running agent
 mod starts; // the attempts of a start

@@ -41,6 +41,7 @@ fn late(seconds: u64) -> InProcess {
 /// A host whose servers, named after how many seconds they take to answer, are cached below a folder.
 fn caching(folder: &Path, servers: &[&str]) -> Host {
     let config = |name: &&str| ServerConfig {
+        secrets: Vec::new(),
         name: ServerName::new(*name),
         endpoint: ServerEndpoint::Command(Command {
             command: (*name).to_owned(),

@@ -9,6 +9,7 @@ mod reconcile; // starts, restarts and changes of the configuration, in virtual 
 mod resources; // which server has a URI, and completions
 mod roots; // servers that are bound to a folder
 mod route_table; // pages, changes, unknown names
+mod secrets; // servers that need secrets
 mod simulation; // random sequences of events
 mod test_host; // a host to test with
 #[allow(dead_code, reason = "the tests of the agent library use it, too")]

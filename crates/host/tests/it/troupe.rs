@@ -74,6 +74,7 @@ pub(crate) fn config(name: &str, tools: &[&str]) -> ServerConfig {
         cwd: None,
     };
     ServerConfig {
+        secrets: Vec::new(),
         name: ServerName::new(name),
         endpoint: ServerEndpoint::Command(command),
         permission: Permission::Enabled,

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use tokio::time::Instant;
-use toolbay_protocol::RequestId;
+use toolbay_protocol::{RequestId, redact::KnownSecrets};
 
 use super::{
     CapturedMessage, ConnectionId, Direction, Hop, LONGEST, MessageKind, PassingMessage, classify, short,
@@ -28,6 +28,7 @@ const MAX_OPEN: usize = 10_000;
 #[derive(Debug, Default)]
 pub(super) struct CaptureRing {
     pub(super) watchers: usize,
+    known_secrets: KnownSecrets,
     ring: VecDeque<(Instant, CapturedMessage)>,
     bytes: usize,
     next: u64,
@@ -58,10 +59,15 @@ struct OpenRequest {
 
 impl CaptureRing {
     /// Makes out what a message is, and to which others it belongs.
+    pub(super) fn new(known_secrets: KnownSecrets) -> Self {
+        Self { known_secrets, ..Self::default() }
+    }
+
     pub(super) fn understand(&mut self, passing: &PassingMessage<'_>, now: Instant) -> CapturedMessage {
         let (kind, method, id) = classify(passing.text.clone());
         let name = |name: Option<&str>| name.map(|name| Arc::from(short(name)));
         let mut message = CapturedMessage {
+            known_secrets: self.known_secrets.clone(),
             number: 0,
             time: SystemTime::now(),
             hop: passing.hop,
@@ -218,7 +224,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_without_a_watcher() {
-        let capture = Capture::new();
+        let capture = Capture::default();
         pass(&capture, PING);
         assert!(!capture.is_on() && capture.shared.kept.lock().open.is_empty());
         let (first, second) = (capture.watch(), capture.watch());
@@ -237,7 +243,7 @@ mod tests {
 
     #[test]
     fn no_more_is_kept_than_fits() {
-        let capture = Capture::new();
+        let capture = Capture::default();
         let _watching = capture.watch();
         for _ in 0..MAX_MESSAGES + 5 {
             pass(&capture, PING);
@@ -262,7 +268,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn nothing_is_kept_for_longer_than_ten_minutes() {
-        let capture = Capture::new();
+        let capture = Capture::default();
         let _watching = capture.watch();
         pass(&capture, PING);
         tokio::time::advance(MAX_AGE - Duration::from_secs(1)).await;

@@ -21,11 +21,14 @@ impl UpstreamConnection<'_> {
             Incoming::Message(message) => self.on_message(message, None),
             Incoming::About(id, message) => self.on_message(message, id.as_number()),
             Incoming::Refused(refusal) => self.refused(refusal),
-            Incoming::Failed { id, why } => self.on_lost(id.as_ref(), why),
+            Incoming::Failed { id, why } => {
+                let why = self.without_secrets(why);
+                self.on_lost(id.as_ref(), why);
+            }
             Incoming::Lost { why, unsent } => {
                 let unsent: Vec<u64> = unsent.iter().filter_map(RequestId::as_number).collect();
                 self.context.calls.unsent(&unsent);
-                self.lost = Some(Failure::Remote { why });
+                self.lost = Some(Failure::Remote { why: self.without_secrets(why) });
             }
         }
     }
@@ -40,6 +43,11 @@ impl UpstreamConnection<'_> {
             Message::Notification(notification) => self.notified(notification, about),
             Message::Request(request) => self.on_server_request(request, about),
         }
+    }
+
+    fn without_secrets(&self, why: HttpError) -> HttpError {
+        let known = &self.context.settings.known_secrets;
+        why.map_texts(|text| known.hide(text).into_owned())
     }
 
     fn on_lost(&mut self, id: Option<&RequestId>, why: HttpError) {
@@ -202,6 +210,7 @@ impl UpstreamConnection<'_> {
 
     fn refused(&mut self, refusal: RejectedMessage) {
         if let Some(line) = self.refusals.line(&refusal) {
+            let line = self.context.settings.known_secrets.hide(&line);
             tracing::warn!(server = %self.context.settings.name, "{line}");
         }
         let RejectedMessage { why, id, excerpt } = refusal;

@@ -60,6 +60,13 @@ impl ProtocolDetection {
         Self { is_found: candidates.len() == 1, candidates, at: 0, wrong: Vec::new() }
     }
 
+    /// Begins anew if the server may be spoken to in other protocols than before.
+    pub(crate) fn retarget(&mut self, of_endpoint: Self) {
+        if self.candidates != of_endpoint.candidates {
+            *self = of_endpoint;
+        }
+    }
+
     /// Returns the protocol to try now.
     pub(crate) fn current(&self) -> ServerProtocol {
         self.candidates[self.at]

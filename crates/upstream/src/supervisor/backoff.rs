@@ -114,7 +114,7 @@ impl Supervisor {
     }
 
     /// Whether it shall end with its last call, and that is over.
-    fn may_leave(&self) -> bool {
+    pub(super) fn may_leave(&self) -> bool {
         self.inputs.drain_until.is_some_and(|until| self.calls.waiting() == 0 || Instant::now() >= until)
     }
 

@@ -87,6 +87,30 @@ impl HttpError {
         self.status() == Some(StatusCode::LOOP_DETECTED)
     }
 
+    /// The same error with other texts, such as without secrets that the URL or the response contains.
+    pub fn map_texts(mut self, map: impl Fn(&str) -> String) -> Self {
+        let (url, text) = match &mut self {
+            Self::Unreachable { url, reason, .. }
+            | Self::Broken { url, reason }
+            | Self::Closed { url, reason }
+            | Self::Garbled { url, reason }
+            | Self::Unauthorized { url, reason, .. } => (url, Some(reason)),
+            Self::Status { url, body, .. } => (url, Some(body)),
+            Self::Redirected { url, to, .. } => (url, Some(to)),
+            Self::ContentType { url, found } => (url, Some(found)),
+            Self::SessionGone { url }
+            | Self::LoginRequired { url, .. }
+            | Self::TooLong { url, .. }
+            | Self::Silent { url, .. }
+            | Self::Slow { url, .. } => (url, None),
+        };
+        *url = map(url).into();
+        if let Some(text) = text {
+            *text = map(text);
+        }
+        self
+    }
+
     /// The status of the response, if it is the reason.
     pub fn status(&self) -> Option<StatusCode> {
         match self {
