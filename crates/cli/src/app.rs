@@ -22,3 +22,4 @@ pub(crate) mod secrets;
 pub(crate) mod session;
 pub(crate) mod shared_hub;
 pub(crate) mod signals;
+pub(crate) mod user_secrets;

@@ -25,7 +25,7 @@ pub(crate) use login::{AuthSubcommand, LoginArgs, LogoutArgs};
 pub(crate) use secrets::{SecretSubcommand, SetSecretArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
-    PathArgs, PutArgs, ScopeArg, TransportArg,
+    PathArgs, PutArgs, ScopeArg, SecretsArg, TransportArg,
 };
 pub(crate) use token::{CreateTokenArgs, TokenSubcommand};
 

@@ -157,6 +157,7 @@ fn in_project(settings: &BuiltIn, root: &Path) -> Option<BuiltIn> {
 
 fn server(name: &str, settings: BuiltIn) -> ServerConfig {
     ServerConfig {
+        secrets: Vec::new(),
         name: ServerName::new(name),
         endpoint: ServerEndpoint::BuiltIn(settings),
         permission: Permission::Enabled,

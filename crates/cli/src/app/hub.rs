@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use toolbay_builtin::hub::{StatusSource, hub};
 use toolbay_config::{AuthSection, HubFile, Permission, ServerConfig, Start, scope::user_file, shell_to_ask};
 use toolbay_control::{HubStatus, Note};
-use toolbay_host::{Host, HostOptions, HubChain, InProcess, Naming, PendingPath, Shim, slugs};
+use toolbay_host::{Host, HostOptions, HubChain, InProcess, Naming, PendingPath, Shim, shim, slugs};
 use toolbay_protocol::ServerName;
 
 use crate::{
@@ -26,6 +26,7 @@ use crate::{
         error::CliError,
         logins::Logins,
         reload::complaints,
+        user_secrets::UserSecrets,
     },
     args::Command,
     configured::files::{Configuration, Identity, runs_something},
@@ -224,6 +225,7 @@ impl HubPlan {
     /// Starts all servers in the background: the configured ones, `hub` and, unless the configuration
     /// replaces it, `codebase`.
     pub(crate) fn start(&self, context: &Context) -> Host {
+        forbid_core_dumps();
         let itself: Arc<OnceLock<Host>> = Arc::default();
         let defaults = self.configuration.as_ref().map(|configuration| configuration.defaults.clone());
         let mut in_process: Vec<(ServerName, InProcess)> = Vec::new();
@@ -245,6 +247,8 @@ impl HubPlan {
         let may_ask =
             self.configuration.is_some() && !matches!(context.args.command, Some(Command::Background(_)));
         let shell = may_ask.then(|| shell_to_ask(&context.env.variables)).flatten();
+        let secrets = self.configuration.as_ref().map(|configuration| configuration.secrets.clone());
+        let secrets = secrets.unwrap_or_else(|| UserSecrets::new(context));
         let options = HostOptions {
             naming: self.naming(context),
             base_env: context.env.variables.clone(),
@@ -255,6 +259,7 @@ impl HubPlan {
             authorizers: Logins::open(context).map(Logins::authorizers),
             chain: Some(self.chain.clone()),
             client: None,
+            secrets: Some(secrets.lookup()),
         };
         let host = Host::start(&self.servers, in_process, &options);
         // Set once, here.
@@ -270,6 +275,13 @@ impl HubPlan {
 fn user_settings(context: &Context, configuration: &Configuration) -> Option<HubFile> {
     let file = user_file(context.env.config_dir.as_deref()?);
     Some(configuration.load(&file).ok()?.hub)
+}
+
+/// The secrets of servers pass through this process.
+pub(crate) fn forbid_core_dumps() {
+    if let Err(error) = shim::disable_core_dumps() {
+        tracing::warn!(%error, "a core dump of this process would contain secrets");
+    }
 }
 
 /// Stops every server with everything below it.

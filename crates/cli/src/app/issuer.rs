@@ -176,6 +176,6 @@ pub(super) async fn client_secret(
     let store = context.env.secret_store(KeyringPrompts::Never);
     let store = open_store(&store.ok_or_else(|| CliError::usage("set HOME or XDG_CONFIG_HOME"))?).await?;
     let secret = store.get(&name).await?;
-    let secret = secret.ok_or_else(|| SecretsError::NotSet { name, store: store.kind() })?;
+    let secret = secret.ok_or_else(|| SecretsError::NotSet { name })?;
     Ok(Credential::new(secret.expose()))
 }

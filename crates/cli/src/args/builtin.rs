@@ -204,10 +204,11 @@ pub(crate) struct MemoryArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Environment: BRAVE_API_KEY, or BRAVE_API_KEY_FILE with the path of a file that holds it; BRAVE_MCP_TRANSPORT (stdio or http),
+Environment: BRAVE_API_KEY, or BRAVE_API_KEY_FILE with the path of a file that holds it (${secret:NAME} is a secret
+of `toolbay secret`); BRAVE_MCP_TRANSPORT (stdio or http),
 BRAVE_MCP_HOST, BRAVE_MCP_PORT, BRAVE_MCP_ENABLED_TOOLS, BRAVE_MCP_DISABLED_TOOLS.")]
 pub(crate) struct BraveSearchArgs {
-    /// Key of the service; other users of this machine can see arguments, so that a file or variable is better
+    /// Key of the service; other users of this machine can see arguments, so that a file, variable or ${secret:NAME} is better
     #[arg(long, value_name = "KEY")]
     pub(crate) brave_api_key: Option<String>,
     /// stdio or http

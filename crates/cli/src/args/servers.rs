@@ -161,8 +161,20 @@ pub(crate) struct ImportArgs {
     /// Use built-in servers in place of the published ones that they replace
     #[arg(long)]
     pub(crate) prefer_builtin: bool,
+    /// What to do with plain secrets in the entries [default: ask on a terminal; copy them with --yes or without a terminal]
+    #[arg(long, value_enum)]
+    pub(crate) secrets: Option<SecretsArg>,
     #[command(flatten)]
     pub(crate) put: PutArgs,
+}
+
+/// What becomes of plain secrets that are imported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SecretsArg {
+    /// Move them to the store of `toolbay secret`, and refer to them
+    Move,
+    /// Copy them as they are
+    Copy,
 }
 
 #[derive(Debug, Args)]

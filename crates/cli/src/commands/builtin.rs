@@ -24,6 +24,7 @@ use crate::{
         error::CliError,
     },
     args::{BraveSearchArgs, BuiltinArgs, BuiltinServer, FileArgs, ServingArgs, ShellArgs},
+    configured::files::Configuration,
 };
 
 /// The port of the original of the server for web searches.
@@ -62,7 +63,9 @@ pub(crate) async fn run(context: &Context, args: &BuiltinArgs) -> Result<(), Cli
             };
             ("memory", BuiltIn::Memory(settings))
         }
-        BuiltinServer::BraveSearch(args) => ("brave-search", BuiltIn::BraveSearch(brave(&context.env, args))),
+        BuiltinServer::BraveSearch(args) => {
+            ("brave-search", BuiltIn::BraveSearch(brave(context, args).await?))
+        }
         BuiltinServer::Fetch(args) => {
             let settings = FetchSettings {
                 user_agent: args.user_agent.clone(),
@@ -132,20 +135,35 @@ fn shell(env: &Env, args: &ShellArgs) -> Result<ShellSettings, CliError> {
     })
 }
 
-fn brave(env: &Env, args: &BraveSearchArgs) -> BraveSearchSettings {
+async fn brave(context: &Context, args: &BraveSearchArgs) -> Result<BraveSearchSettings, CliError> {
+    let env = &context.env;
     let tools = |typed: &[String], name: &str| match typed {
         [] => variable(env, name).map(list),
         typed => Some(typed.to_vec()),
     };
     let key = args.brave_api_key.as_deref().or_else(|| variable(env, "BRAVE_API_KEY"));
-    BraveSearchSettings {
-        api_key: key.map(Secret::new),
+    let key = match key {
+        Some(key) => Some(secret(context, key).await?),
+        None => None,
+    };
+    Ok(BraveSearchSettings {
+        api_key: key,
         api_key_file: variable(env, "BRAVE_API_KEY_FILE").map(PathBuf::from),
         base_url: args.base_url.clone(),
         enabled_tools: tools(&args.enabled_tools, "BRAVE_MCP_ENABLED_TOOLS"),
         disabled_tools: tools(&args.disabled_tools, "BRAVE_MCP_DISABLED_TOOLS").unwrap_or_default(),
         ..BraveSearchSettings::default()
-    }
+    })
+}
+
+/// A key, or the secret that `${secret:NAME}` refers to.
+async fn secret(context: &Context, key: &str) -> Result<Secret, CliError> {
+    let name = key.strip_prefix("${secret:").and_then(|rest| rest.strip_suffix('}'));
+    let Some(name) = name.and_then(|name| name.parse().ok()) else { return Ok(Secret::new(key)) };
+    let mut configuration = Configuration::find(context)?;
+    // For the commands that print secrets.
+    drop(configuration.read());
+    Ok(Secret::new(configuration.secrets.find(&name).await?.expose()))
 }
 
 /// The address that the options and variables of the original name.

@@ -8,6 +8,7 @@ mod hub;
 mod machine;
 mod programs;
 mod report;
+mod secrets;
 mod server;
 
 use std::{collections::BTreeSet, pin::pin, time::Duration};
@@ -25,6 +26,7 @@ use crate::{
         context::Context,
         env::environment,
         error::{CliError, similar},
+        hub::forbid_core_dumps,
         logins::Logins,
     },
     args::DoctorArgs,
@@ -56,6 +58,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
     let only = args.server.as_deref();
     let mut report = DoctorReport::new(context);
     report.add(CONFIG, files::check(&configuration, &reading, only))?;
+    report.add(CONFIG, secrets::check_files(&configuration, only))?;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     report.wait_for(&names);
 
@@ -63,17 +66,25 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
     report.add(PROGRAMS, programs::check(&variables, &servers))?;
     report.add(PROGRAMS, programs::check_versions(context, &servers))?;
     report.add(PROGRAMS, programs::check_built_in(&servers))?;
+    forbid_core_dumps();
     let options = HostOptions {
         naming: context.args.global.naming.unwrap_or_default(),
         base_env: variables,
         shim: Shim::current_exe(),
         connector: Some(BuiltInServers::new(context, OpenTrees::unstored(context), None).connector(None)),
         authorizers: Logins::open(context).map(Logins::authorizers),
+        secrets: Some(configuration.secrets.lookup()),
         ..HostOptions::default()
     };
     let (options, limit) = (&options, Duration::from_secs(args.timeout));
     // For a single server, only its own findings matter.
-    let mut around = pin!(around(context, &configuration, only.is_none()));
+    let mut around = pin!(async {
+        let (secrets, around) = tokio::join!(
+            secrets::check(context, &configuration, &servers),
+            around(context, &configuration, only.is_none()),
+        );
+        [secrets, around].concat()
+    });
     let mut is_around_known = false;
     let examine = |(index, server)| async move { (index, server::check(server, options, limit).await) };
     let mut running: FuturesUnordered<_> = servers.iter().copied().enumerate().map(examine).collect();

@@ -1,17 +1,18 @@
 //! `toolbay import`: copies servers of other clients to our own file, after showing them and asking.
 
 mod plan;
+mod secrets;
 mod sources;
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use http::Uri;
 use serde_json::{Value, json};
-use toolbay_config::{Edit, ReadFiles, edit, load_with};
+use toolbay_config::{Edit, ReadFiles, WrittenServer, edit, load_with};
 
 use crate::{
     app::{context::Context, cycle::OwnHub, error::CliError, hub::DEFAULT_ADDRESS, session},
-    args::ImportArgs,
+    args::{ImportArgs, SecretsArg},
     configured::{
         describe::target,
         edit::approve,
@@ -48,7 +49,20 @@ pub(crate) async fn run(context: &Context, args: &ImportArgs) -> Result<(), CliE
                 let _ = report(context, &file, &candidates, false);
             }
         })?;
-        let edits: Vec<Edit<'_>> = chosen.iter().map(|candidate| Edit::Put(candidate.written)).collect();
+        let mut servers: Vec<WrittenServer> =
+            chosen.iter().map(|candidate| candidate.written.clone()).collect();
+        let moved = secrets::move_to_store(
+            context,
+            &mut servers,
+            args.secrets.or(args.put.yes.then_some(SecretsArg::Copy)),
+        )
+        .await?;
+        if moved > 0 {
+            context
+                .out
+                .note(&format!("{moved} secret{} moved to the store", if moved == 1 { "" } else { "s" }));
+        }
+        let edits: Vec<Edit<'_>> = servers.iter().map(Edit::Put).collect();
         edit(&file.path, None, &edits)?;
         for candidate in &chosen {
             approve(context, &file, &candidate.written.name)?;

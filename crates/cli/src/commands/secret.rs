@@ -9,15 +9,19 @@ use toolbay_secrets::{
 };
 
 use crate::{
-    app::{context::Context, error::CliError},
+    app::{context::Context, error::CliError, hub::forbid_core_dumps},
     args::{SecretSubcommand, SetSecretArgs},
     term::confirm::{can_ask, read_hidden},
 };
 
 /// How long the prompt of a keyring may wait for its password.
-const PROMPT_TIMEOUT: Duration = Duration::from_secs(120);
+pub(super) const PROMPT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What is said of the least safe store.
+const PLAIN: &str = "secrets are kept in a plain file; `toolbay secret move encrypted-file` encrypts them";
 
 pub(crate) async fn run(context: &Context, command: &SecretSubcommand) -> Result<(), CliError> {
+    forbid_core_dumps();
     match command {
         SecretSubcommand::Set(args) => set(context, args).await,
         SecretSubcommand::List => list(context).await,
@@ -42,9 +46,7 @@ async fn set(context: &Context, args: &SetSecretArgs) -> Result<(), CliError> {
     store.set(&args.name, &secret).await?;
     context.out.note(&format!("set secret `{}` in the {}", args.name, store.kind()));
     if store.kind() == StoreKind::PlainFile {
-        context
-            .out
-            .warn("secrets are kept in a plain file; `toolbay secret move encrypted-file` encrypts them");
+        context.out.warn(PLAIN);
     }
     Ok(())
 }
@@ -65,6 +67,9 @@ async fn list(context: &Context) -> Result<(), CliError> {
         context.out.data(&format!("{name}\n"))?;
     }
     context.out.note(&format!("{} in the {}", counted(names.len()), place(store.kind(), &path)));
+    if store.kind() == StoreKind::PlainFile && !names.is_empty() {
+        context.out.warn(PLAIN);
+    }
     Ok(())
 }
 
@@ -72,7 +77,7 @@ async fn remove(context: &Context, name: &SecretName) -> Result<(), CliError> {
     refuse_reserved(name)?;
     let store = open(context, config(context)?).await?;
     if !store.remove(name).await? {
-        return Err(SecretsError::NotSet { name: name.clone(), store: store.kind() }.into());
+        return Err(SecretsError::NotSet { name: name.clone() }.into());
     }
     context.out.note(&format!("removed secret `{name}` from the {}", store.kind()));
     Ok(())

@@ -11,9 +11,9 @@ use std::{
 
 use toolbay_bundle::{Descriptors, Machine, Platform};
 use toolbay_config::{
-    Approvals, ConfigError, ConfigFile, Origin, Permission, Problem, ReadFiles, ServerConfig, Variables,
-    WrittenServer, load_from,
-    scope::{Placed, Reading, Scope, ScopeReader, ScopedFile, find_project, scoped_files},
+    Approvals, ConfigError, ConfigFile, Origin, Permission, Problem, ReadFiles, SecretCommands, ServerConfig,
+    Variables, WrittenServer, load_from,
+    scope::{Placed, Reading, Scope, ScopeReader, ScopedFile, find_project, scoped_files, user_file},
 };
 
 use toolbay_host::ConfigProblem;
@@ -26,6 +26,7 @@ use crate::{
         default_servers::DefaultServers,
         error::CliError,
         hub::absolute,
+        user_secrets::UserSecrets,
     },
     args::Command,
 };
@@ -43,6 +44,10 @@ pub(crate) struct Configuration {
     /// The servers that are offered without an entry.
     pub(crate) defaults: DefaultServers,
     reader: ScopeReader,
+    /// The secrets that servers may refer to.
+    pub(crate) secrets: UserSecrets,
+    /// The user's own file, whose commands for secrets count even if another file was given.
+    user_file: Option<PathBuf>,
     approvals: Option<PathBuf>,
     loader: Loader,
 }
@@ -99,6 +104,8 @@ impl Configuration {
             project: project.unwrap_or_else(|| PathBuf::from("/")),
             is_explicit: typed.is_some(),
             complained: Vec::new(),
+            secrets: UserSecrets::new(context),
+            user_file: context.env.config_dir.as_deref().map(user_file),
             approvals: context.env.approvals(),
             loader: Loader {
                 variables: variables(context, ReadFiles::Now),
@@ -127,7 +134,17 @@ impl Configuration {
                 reading.problems.push((placed.file.path.clone(), problem));
             }
         }
+        self.secrets.set_commands(self.secret_commands(&reading));
         reading
+    }
+
+    /// The commands for secrets: those that were read, and those of the user's own file.
+    fn secret_commands(&self, reading: &Reading) -> SecretCommands {
+        let own = self.user_file.as_deref().filter(|_| self.is_explicit);
+        let own = own.and_then(|file| self.loader.load(file, Origin::Own).ok());
+        let mut commands = own.map(|own| own.secret_commands).unwrap_or_default();
+        commands.extend(reading.secret_commands.clone());
+        commands
     }
 
     /// The servers of a hub: those that were read, and the default ones.

@@ -152,7 +152,7 @@ fn entries_of_vs_code_mean_the_same_after_an_import() {
     home.write(".env", "A=1\n");
     let ran = home.run(&["import", "project/.vscode/mcp.json", "--yes"]).expect(0);
     for said in [
-        "server `gh`: `${input:gh-token}` becomes `${GH_TOKEN}`: set GH_TOKEN in the environment",
+        "server `gh`: `${input:gh-token}` becomes `${secret:GH_TOKEN}`: toolbay secret set GH_TOKEN",
         "server `slow`: `timeout` is in milliseconds, and 500 is implausibly short",
     ] {
         assert!(ran.stderr.contains(said), "{said}: {ran:#?}");
@@ -167,7 +167,7 @@ fn entries_of_vs_code_mean_the_same_after_an_import() {
         format!("cwd = \"{}/sub\"", project.display()),
         format!("env_file = \"{}/.env\"", project.display()),
         format!("env_file = \"{}/.env\"", here.display()),
-        "Authorization = \"Bearer ${GH_TOKEN}\"".to_owned(),
+        "Authorization = \"Bearer ${secret:GH_TOKEN}\"".to_owned(),
     ] {
         assert!(after.contains(&said), "{said}: {after}");
     }

@@ -32,6 +32,7 @@ mod matrix; // clients of every revision in front of servers of every revision
 mod odd_tools; // definitions of tools that break clients
 mod program; // starts the binary
 mod remote; // servers at a URL
+mod secret_values; // secrets of servers arrive, and appear nowhere else
 mod secrets; // `secret`: set, list, remove, move
 mod serve; // the hub over HTTP, with and without a configuration
 mod settings; // `[hub]`: options of `serve` in a file

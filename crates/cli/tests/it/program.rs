@@ -133,14 +133,16 @@ impl Home {
     }
 
     /// As [`Self::serve`], with a soft limit of open files.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the program under test, below a shell that sets the limit"
-    )]
     pub(crate) fn serve_limited(&self, files: u64, args: &[&str]) -> Serving {
+        self.serve_after(&format!("ulimit -Sn {files}"), args)
+    }
+
+    /// As [`Self::serve`], after a command of a shell, such as one that sets a limit.
+    #[expect(clippy::disallowed_methods, reason = "the program under test, below a shell")]
+    pub(crate) fn serve_after(&self, first: &str, args: &[&str]) -> Serving {
         let hub = self.command(&["serve", "--listen", "127.0.0.1:0"]);
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -Sn {files} && exec \"$0\" \"$@\"")]);
+        command.args(["-c", &format!("{first} && exec \"$0\" \"$@\"")]);
         command.arg(hub.get_program()).args(hub.get_args()).args(args).current_dir(&self.dir);
         command.envs(hub.get_envs().filter_map(|(name, value)| Some((name, value?))));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -2,6 +2,8 @@
 
 use std::net::TcpListener;
 
+use toolbay_testkit::harness::Process;
+
 use crate::program::{Home, is_running};
 
 const STATUS: &str =
@@ -79,19 +81,41 @@ fn the_limit_of_open_files_is_raised_for_the_hub_alone() {
     let home = Home::with_server();
     let mut hub = home.serve_limited(256, &["--config", "mcp.json"]);
     hub.until("ready");
-    let [soft, hard] = file_limits(hub.pid());
+    let [soft, hard] = limits(hub.pid(), "Max open files");
     assert_eq!(soft, hard.min(1 << 20), "the hub has every file that it may have");
     let script = home.path("server.py").display().to_string();
     let processes = toolbay_testkit::harness::processes();
     let server = processes.iter().find(|one| one.arguments.contains(&script)).unwrap();
-    assert_eq!(file_limits(server.pid)[0], 256, "its servers have what they would have without it");
+    assert_eq!(
+        limits(server.pid, "Max open files")[0],
+        256,
+        "its servers have what they would have without it"
+    );
+    assert_eq!(hub.stop(), Some(0));
+}
+
+/// A core dump of the hub would contain the secrets of its servers; one of a server is that server's affair.
+#[test]
+fn only_servers_leave_core_dumps() {
+    const CORE: &str = "Max core file size";
+    let home = Home::with_server();
+    let mut hub = home.serve_after("ulimit -Sc 1024", &["--config", "mcp.json"]);
+    hub.until("ready");
+    assert_eq!(limits(hub.pid(), CORE)[0], 0, "the hub leaves none");
+    let script = home.path("server.py").display().to_string();
+    let processes = toolbay_testkit::harness::processes();
+    let server = processes.iter().find(|one| one.arguments.contains(&script)).unwrap();
+    assert_eq!(limits(server.pid, CORE)[0], 1024 * 1024, "its servers have what they would have without it");
+    let is_its_shim = |one: &&Process| one.is_shim() && one.pid == server.parent;
+    let shim = processes.iter().find(is_its_shim).unwrap();
+    assert_eq!(limits(shim.pid, CORE)[0], 0, "what starts a server knows its secrets, too");
     assert_eq!(hub.stop(), Some(0));
 }
 
 /// The soft and the hard limit of a process.
-fn file_limits(pid: u32) -> [u64; 2] {
+fn limits(pid: u32, which: &str) -> [u64; 2] {
     let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix(which)).unwrap();
     let mut numbers = line.split_whitespace().map(|number| number.parse().unwrap_or(u64::MAX));
     [(); 2].map(|()| numbers.next().unwrap())
 }

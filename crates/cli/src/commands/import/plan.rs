@@ -120,7 +120,7 @@ impl Candidate<'_> {
         let secrets = self.written.literal_secrets();
         if !secrets.is_empty() {
             self.notes.push(format!(
-                "{} looks like a secret and would be copied; use a variable such as `${{NAME}}` instead",
+                "{} looks like a secret; --secrets move moves it to the store, where it can be",
                 secrets.join(", ")
             ));
         }
@@ -135,9 +135,15 @@ impl Candidate<'_> {
         for written in source.file.written.iter().filter(|written| written.name == *name) {
             for id in written.inputs() {
                 let variable = Input::variable(id);
-                self.notes.push(format!(
-                    "`${{input:{id}}}` becomes `${{{variable}}}`: set {variable} in the environment"
-                ));
+                let is_secret = self.written.secret_names().iter().any(|name| name.as_str() == variable);
+                self.notes.push(match is_secret {
+                    true => format!(
+                        "`${{input:{id}}}` becomes `${{secret:{variable}}}`: toolbay secret set {variable}"
+                    ),
+                    false => format!(
+                        "`${{input:{id}}}` becomes `${{{variable}}}`: set {variable} in the environment"
+                    ),
+                });
             }
             if written.names_workspace() && !source.file.is_project {
                 let folder = std::env::current_dir().unwrap_or_default();
