@@ -29,6 +29,8 @@ use crate::{
 
 /// How long the tasks of a command may take to end once it is over.
 const LAST_TASKS: Duration = Duration::from_millis(500);
+/// How long a renewal of tokens that has begun may take.
+const LAST_RENEWALS: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
     toolbay_sandbox::run_if_asked();
@@ -56,6 +58,10 @@ fn main() -> ExitCode {
     let done = runtime.block_on(async {
         let context = Context::new(args, env)?;
         let done = commands::run(&context).await;
+        // Ends logins that wait for their users.
+        context.stop.cancel();
+        context.renewals.close();
+        let _ = tokio::time::timeout(LAST_RENEWALS, context.renewals.wait()).await;
         context.tasks.close();
         // A task that reads a file on a network that is down may never end.
         let _ = tokio::time::timeout(LAST_TASKS, context.tasks.wait()).await;

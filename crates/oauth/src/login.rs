@@ -127,10 +127,14 @@ async fn find_client(
         None => {
             let is_usable =
                 |saved: &Registration| settings.callback_port.is_none_or(|port| saved.port() == Some(port));
-            if let Some(saved) = saved.filter(is_usable)
-                && let Ok(callback) = Callback::bind(saved.port()).await
-            {
-                return Ok((saved, Return::Port(callback)));
+            let spare = match &saved {
+                Some(_) => store.spare_registration(&discovery.server.issuer).await?,
+                None => None,
+            };
+            for saved in saved.into_iter().chain(spare).filter(is_usable) {
+                if let Ok(callback) = Callback::bind(saved.port()).await {
+                    return Ok((saved, Return::Port(callback)));
+                }
             }
             Return::Port(Callback::bind(settings.callback_port).await?)
         }

@@ -274,12 +274,31 @@ impl CredentialStore {
         self.read(&registration_name(issuer, redirect_uri)).await
     }
 
-    /// Saves the client that we registered at an issuer.
+    /// Returns the client for logins at an issuer while the port of the first one is in use: another login, perhaps of another
+    /// process, waits there for its user.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub async fn spare_registration(
+        &self,
+        issuer: &str,
+    ) -> Result<Option<Registration>, CredentialStoreError> {
+        self.read(&spare_name(issuer)).await
+    }
+
+    /// Saves a client that we registered at an issuer: in place of itself, else as the first one, else as the spare one.
     ///
     /// # Errors
     /// If the storage fails.
     pub async fn save_registration(&self, client: &Registration) -> Result<(), CredentialStoreError> {
-        self.write(&registration_name(&client.issuer, client.public_redirect_uri()), client).await
+        let name = registration_name(&client.issuer, client.public_redirect_uri());
+        let name = match self.read::<Registration>(&name).await? {
+            Some(first) if first.client_id != client.client_id && client.public_redirect_uri().is_none() => {
+                spare_name(&client.issuer)
+            }
+            _ => name,
+        };
+        self.write(&name, client).await
     }
 
     /// Forgets a client, unless another one was registered meanwhile.
@@ -287,11 +306,14 @@ impl CredentialStore {
     /// # Errors
     /// If the storage fails.
     pub async fn remove_registration(&self, client: &Registration) -> Result<(), CredentialStoreError> {
-        let name = registration_name(&client.issuer, client.public_redirect_uri());
-        match self.read::<Registration>(&name).await? {
-            Some(saved) if saved.client_id == client.client_id => self.0.remove(&name).await,
-            _ => Ok(()),
+        let first = registration_name(&client.issuer, client.public_redirect_uri());
+        for name in [first, spare_name(&client.issuer)] {
+            match self.read::<Registration>(&name).await? {
+                Some(saved) if saved.client_id == client.client_id => self.0.remove(&name).await?,
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     /// An entry that cannot be understood is treated as missing: a login repairs it.
@@ -322,4 +344,8 @@ fn login_name(key: &LoginKey) -> CredentialName {
 fn registration_name(issuer: &str, public_redirect_uri: Option<&str>) -> CredentialName {
     let parts: Vec<&str> = std::iter::once(issuer).chain(public_redirect_uri).collect();
     CredentialName::new(CredentialKind::Registration, &parts)
+}
+
+fn spare_name(issuer: &str) -> CredentialName {
+    CredentialName::new(CredentialKind::Registration, &[issuer, "spare"])
 }

@@ -57,6 +57,8 @@ pub struct AuthorizationLog {
 struct State {
     log: AuthorizationLog,
     serial: u32,
+    /// What tokens end with.
+    padding: String,
     /// Redirect URIs by client id.
     clients: BTreeMap<String, BTreeSet<String>>,
     /// Scopes and `resource` by code.
@@ -105,6 +107,11 @@ impl ProtectedServer {
         let mut state = self.state.lock();
         state.tokens.clear();
         state.refresh_tokens.clear();
+    }
+
+    /// Makes new tokens longer by as many characters, as those of large identity providers are.
+    pub fn lengthen_tokens(&self, characters: usize) {
+        self.state.lock().padding = "x".repeat(characters);
     }
 
     /// Forgets all registered clients.
@@ -191,7 +198,7 @@ async fn respond(state: &Mutex<State>, asked: &RecordedRequest, answering: Respo
 impl State {
     fn next(&mut self, what: &str) -> String {
         self.serial += 1;
-        format!("{what}-{}-that-is-secret", self.serial)
+        format!("{what}-{}-that-is-secret{}", self.serial, if what == "code" { "" } else { &self.padding })
     }
 
     fn register(&mut self, metadata: &Value) -> Value {

@@ -114,6 +114,11 @@ pub fn start(
 }
 
 impl ServerHandle {
+    /// Whether both mean the same server, with the same connection.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// Begins a login at the server, unless one is in progress, and returns the URL that the user has to open; nothing if the
     /// server has no logins.
     ///

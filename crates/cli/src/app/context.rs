@@ -22,6 +22,8 @@ pub(crate) struct Context {
     pub(crate) stop: CancellationToken,
     /// Tasks that belong to no host; `main` waits for them when the command is over.
     pub(crate) tasks: TaskTracker,
+    /// Renewals of tokens: one that was begun must be finished, because the old token may be void.
+    pub(crate) renewals: TaskTracker,
 }
 
 impl Context {
@@ -44,7 +46,7 @@ impl Context {
         };
         let stop = CancellationToken::new();
         signals::listen(stop.clone(), stalls(&args))?;
-        Ok(Self { args, env, out, stop, tasks: TaskTracker::new() })
+        Ok(Self { args, env, out, stop, tasks: TaskTracker::new(), renewals: TaskTracker::new() })
     }
 }
 

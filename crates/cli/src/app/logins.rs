@@ -34,7 +34,10 @@ pub(crate) struct Logins {
     redirect_inbox: Option<Arc<RedirectInbox>>,
     /// Names proxies.
     variables: BTreeMap<OsString, OsString>,
+    /// Where connections run.
     tasks: TaskTracker,
+    /// Where renewals run.
+    renewals: TaskTracker,
     stop: CancellationToken,
 }
 
@@ -58,6 +61,7 @@ impl Logins {
             redirect_inbox: None,
             variables: context.env.variables.clone(),
             tasks: context.tasks.clone(),
+            renewals: context.renewals.clone(),
             stop: context.stop.clone(),
         })
     }
@@ -111,7 +115,7 @@ impl Logins {
             grant: grant(&remote.oauth)?,
             fetch: Arc::new(GuardedClient::new(rule, &route, &self.tasks)),
             store: self.store.clone(),
-            tasks: self.tasks.clone(),
+            tasks: self.renewals.clone(),
             login_timeout,
             is_login_expected: remote.oauth.is_configured,
             stop: self.stop.clone(),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolbay_host::Failure;
+use toolbay_host::{Failure, ServerState, ServerStatus};
 
 use super::stdio;
 use crate::{
@@ -30,6 +30,13 @@ pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), Cli
     if let Some(reason) = cycle {
         hub::stop(&host).await;
         return Err(CliError::usage(format!("cannot connect to the server at {}: {reason}", args.url)));
+    }
+    let is_protected = |server: ServerStatus| matches!(server.state, ServerState::LoginRequired { .. });
+    if host.statuses().into_iter().any(is_protected) {
+        context.out.warn(&format!(
+            "the server requires a login; run `toolbay add NAME {}` and `toolbay login NAME`, which counts here, too",
+            args.url
+        ));
     }
     stdio::offer(context, host, Duration::ZERO).await
 }

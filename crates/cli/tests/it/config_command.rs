@@ -135,5 +135,5 @@ fn the_example_with_every_key_has_no_mistake() {
     let ran = home.run(&["config", "check", "toolbay.toml"]).expect(0);
     assert!(!ran.stdout.contains("error"), "{ran:#?}");
     let servers = home.run(&["config", "show", "--json", "--config", "toolbay.toml"]).expect(0).json();
-    assert_eq!(servers["servers"].as_array().unwrap().len(), 15, "{servers}");
+    assert_eq!(servers["servers"].as_array().unwrap().len(), 16, "{servers}");
 }

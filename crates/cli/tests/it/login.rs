@@ -110,7 +110,8 @@ fn a_hub_waits_for_a_login_of_another_process_and_follows_a_logout() {
     let ended = run(&home, &["logout", "far"]).expect(0);
     assert!(ended.stderr.contains("its tokens are revoked"), "{ended:#?}");
     assert_eq!(server.log().revoked, 2);
-    assert_eq!(run(&home, &["call", "far__read"]).code, Some(4));
+    let call = run(&home, &["call", "far__read"]).expect(5);
+    assert!(call.stdout.contains("toolbay login far"), "{call:#?}");
     wait_for(&hub, "login required");
     assert!(run(&home, &["auth", "list"]).expect(0).stdout.is_empty());
     log_in(&home);
@@ -323,4 +324,33 @@ fn a_client_without_a_user_is_authorized_by_its_entry() {
     assert_eq!((server.log().client_grants, server.log().logins), (1, 0));
     let ran = run(&home, &["login", "far"]).expect(2);
     assert!(ran.stderr.contains("needs no login"), "{ran:#?}");
+}
+
+#[test]
+fn four_processes_that_find_their_token_expired_renew_it_once_each_at_most() {
+    const PROCESSES: u32 = 4;
+    const ROUNDS: u32 = 3;
+    let (_beside, server, home) = stage();
+    log_in(&home);
+    for _ in 0..ROUNDS {
+        server.expire_tokens();
+        let call = || home.command(&["call", "far__read", "--config", "mcp.json"]).spawn().unwrap();
+        let children: Vec<_> = (0..PROCESSES).map(|_| call()).collect();
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "read done", "{output:?}");
+        }
+    }
+    let AuthorizationLog { logins, refreshes, reused, .. } = server.log();
+    println!("{ROUNDS} rounds of {PROCESSES} processes: {refreshes} renewals");
+    assert_eq!((logins, reused), (1, 0));
+    assert_eq!(refreshes, ROUNDS, "the others use the token that the first one got");
+}
+
+#[test]
+fn long_tokens_are_stored() {
+    let (_beside, server, home) = stage();
+    server.lengthen_tokens(20_000);
+    log_in(&home);
+    assert_eq!(run(&home, &["call", "far__read"]).expect(0).stdout.trim(), "read done");
 }

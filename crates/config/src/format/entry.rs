@@ -22,7 +22,8 @@ use crate::{
 };
 
 /// The keys that say how a server is run or reached, which a built-in server is not.
-pub(crate) const LAUNCH_KEYS: [&str; 7] = ["command", "url", "args", "env", "env_file", "cwd", "headers"];
+pub(crate) const LAUNCH_KEYS: [&str; 8] =
+    ["command", "url", "args", "env", "env_file", "cwd", "headers", "oauth"];
 
 /// Refuses the keys of an entry with `builtin` that would have no effect.
 pub(crate) fn refuse_launch_keys(written: &WrittenServer) -> Result<(), String> {
@@ -34,6 +35,7 @@ pub(crate) fn refuse_launch_keys(written: &WrittenServer) -> Result<(), String> 
         written.env_file.is_some(),
         written.cwd.is_some(),
         !written.headers.is_empty(),
+        written.oauth.is_some(),
     ];
     match LAUNCH_KEYS.iter().zip(given).find(|(_, is_given)| *is_given) {
         Some((key, _)) => Err(format!("`builtin` cannot be combined with `{key}`")),

@@ -153,7 +153,6 @@ impl WrittenServer {
             && text(&self.url) == text(&other.url)
             && self.protocol_name() == other.protocol_name()
             && texts(&self.headers) == texts(&other.headers)
-            && self.oauth.as_ref().map(texts) == other.oauth.as_ref().map(texts)
             && built_in(&self.built_in) == built_in(&other.built_in)
             && self.permission == other.permission
     }

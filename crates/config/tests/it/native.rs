@@ -114,13 +114,20 @@ fn everything_in_it_is_read() {
     assert_eq!((file.hub.allow_unauthenticated, file.hub.allow_local_users), (Some(false), Some(false)));
     assert_eq!((file.hub.share, file.hub.linger()), (Some(true), Duration::from_secs(300)));
     assert_eq!(file.hub.first_list_wait(), Duration::from_secs(2));
-    let [files, issues, built_in @ .., git, browser, intranet] = &file.servers[..] else {
+    let [files, issues, tracker, built_in @ .., git, browser, intranet] = &file.servers[..] else {
         panic!("{file:?}")
     };
     let ServerEndpoint::Command(command) = &files.endpoint else { panic!("{files:?}") };
     assert_eq!((command.command.as_str(), command.cwd.as_deref()), ("npx", Some(Path::new("/etc/."))));
     let ServerEndpoint::Url(remote) = &issues.endpoint else { panic!("{issues:?}") };
     assert_eq!(remote.transport, Transport::Http);
+    let ServerEndpoint::Url(remote) = &tracker.endpoint else { panic!("{tracker:?}") };
+    assert_eq!(remote.oauth.client_id.as_deref(), Some("my-client"));
+    assert_eq!(remote.oauth.private_key_file.as_deref(), Some(Path::new("/etc/tracker.pem")));
+    assert_eq!(
+        (remote.oauth.scopes.as_deref(), remote.oauth.callback_port),
+        (Some("read write"), Some(3118))
+    );
     let is_built_in = |server: &ServerConfig| matches!(server.endpoint, ServerEndpoint::BuiltIn(_));
     assert!(built_in.len() == 10 && built_in.iter().all(is_built_in), "{built_in:?}");
     assert_eq!(git.tuning.tools.deny, ["git_push", "git_reset*"]);
@@ -192,6 +199,7 @@ fn the_tables_of_the_documentation_have_every_key_and_no_other() {
         "transport",
         "type",
         "headers",
+        "oauth",
         "builtin",
         "enabled",
         "extra",

@@ -166,9 +166,16 @@ async fn another_port_is_registered_when_the_old_one_is_taken() {
     let registration = client.store.registration(&world.issuers[0], None).await.unwrap().unwrap();
     let address =
         registration.redirect_uri.trim_start_matches("http://").trim_end_matches("/callback").to_owned();
-    let _taken = std::net::TcpListener::bind(address).unwrap();
+    let taken = std::net::TcpListener::bind(address).unwrap();
     client.store.remove_login(&client.key).await.unwrap();
     assert_eq!(world.client(directory.path()).call("").await.unwrap(), 200);
+    // The next login finds that one, and later ones the first again.
+    client.store.remove_login(&client.key).await.unwrap();
+    assert_eq!(world.client(directory.path()).call("").await.unwrap(), 200);
+    drop(taken);
+    client.store.remove_login(&client.key).await.unwrap();
+    assert_eq!(world.client(directory.path()).call("").await.unwrap(), 200);
+    assert_eq!(world.requests("/authorize").last().unwrap()["redirect_uri"], registration.redirect_uri);
     assert_eq!(world.requests("/register").len(), 2);
 }
 

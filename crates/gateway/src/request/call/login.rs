@@ -38,7 +38,16 @@ impl CallRun {
 
     /// The response that asks for a login.
     pub(super) async fn login_page(&self, server: &ServerName) -> FinalResponse {
-        let page = match self.client.host.server(server.as_str()) {
+        let handle = self.client.host.server(server.as_str());
+        let of_hub = self.gateway.host.server(server.as_str());
+        let is_shared = handle.as_ref().zip(of_hub.as_ref()).is_some_and(|(one, other)| one.is_same(other));
+        // The login would be that of the hub: whose account it uses is not for others to decide.
+        if is_shared && !self.client.access.principal.is_owner() {
+            return self.without_page(&format!(
+                "server `{server}` requires a login, which the owner of this hub has to do: toolbay login {server}"
+            ));
+        }
+        let page = match &handle {
             Some(handle) => timeout(PAGE_TIMEOUT, handle.login_page()).await.ok().flatten(),
             None => None,
         };
