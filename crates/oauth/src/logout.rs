@@ -60,12 +60,18 @@ async fn revoke(
     // Revoking a refresh token ends the access tokens that came of it; not every authorization server does so.
     let all =
         [("refresh_token", tokens.refresh_token.as_ref()), ("access_token", Some(&tokens.access_token))];
+    let mut outcome = Logout::NotRevocable;
     for (hint, token) in all {
         let Some(token) = token else { continue };
         let mut form = Form::default();
         form.set("token", token.expose());
         form.set("token_type_hint", hint);
-        endpoint.revoke(form).await?;
+        match endpoint.revoke(form).await {
+            Ok(()) => outcome = Logout::Revoked,
+            // Servers check signed tokens by themselves, so many authorization servers cannot revoke them.
+            Err(OAuthError::Refused { code, .. }) if code == "unsupported_token_type" => {}
+            Err(error) => return Err(error),
+        }
     }
-    Ok(Logout::Revoked)
+    Ok(outcome)
 }
