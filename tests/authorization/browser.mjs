@@ -2,11 +2,14 @@
 //
 //   node browser.mjs
 //
-// Prints its URL as soon as it listens. `POST /open` with a URL as the body opens it in a new tab, as a user's browser would,
-// and is answered at once. The user logs in as Ada, consents to everything, and ends where the page asks nothing any more.
-// `GET /visits` waits until all tabs have ended and lists what the user saw: `{ url, pages, text }`, with the headings of the pages
-// and the text of the last. `POST /user` takes another name to log in with, without the cookies of the last, or `nobody`, who
-// declines. Packages and Chromium are loaded from `$TOOLBAY_TEST_PEERS`.
+// Prints its URL as soon as it listens, and ends with its stdin. Below it, every user has a name, cookies and tabs:
+//
+//   POST /ada/open      opens the URL in the body in a new tab, as a browser would; answered at once
+//   GET  /ada/visits    waits until all tabs have ended, and lists what the user saw: `{ url, pages, text }`, with the headings of
+//                       the pages, and the URL and the text of the last
+//
+// A user logs in with the name, consents to everything, and ends at a page that asks for nothing. Users whose names begin with `no`
+// decline. Packages and Chromium are loaded from `$TOOLBAY_TEST_PEERS`.
 
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -23,24 +26,23 @@ const browser = await chromium.launch({
     args: ["--no-sandbox", "--no-zygote", "--disable-gpu"],
     env: { ...process.env, LD_LIBRARY_PATH: join(folder, "lib"), FONTCONFIG_FILE: join(folder, "fonts.conf") },
 });
-let user = "ada";
-let context = await freshContext();
-let visits = [];
+/** Contexts of Chromium and visits, by user. */
+const users = {};
 
 const LONGEST = 20_000;
 const DECLINE = "text=/^\\W*(cancel|deny|decline)\\W*$/i";
 const CONSENT = "form[method=post] button[type=submit], form[method=post] button:not([type])";
 
-/** Cookies of its own, and no way out of this machine. */
-async function freshContext() {
+/** A user with cookies of their own, and no way out of this machine. */
+async function newUser() {
     const context = await browser.newContext();
     await context.route((url) => !["127.0.0.1", "localhost"].includes(url.hostname), (route) => route.abort());
-    return context;
+    return { context, visits: [] };
 }
 
 /** Opens a URL and does what its pages ask for. */
-async function visit(url) {
-    const page = await context.newPage();
+async function visit(user, url) {
+    const page = await (await users[user]).context.newPage();
     page.setDefaultTimeout(LONGEST);
     const pages = [];
     try {
@@ -48,7 +50,7 @@ async function visit(url) {
         // A login, a consent, and perhaps the same at a second authorization server.
         for (let step = 0; step < 6; step += 1) {
             pages.push(await page.$eval("h1", (heading) => heading.innerText).catch(() => page.title()));
-            const next = await button(page);
+            const next = await button(user, page);
             if (!next) break;
             await Promise.all([page.waitForNavigation(), next.click()]);
         }
@@ -61,8 +63,8 @@ async function visit(url) {
 }
 
 /** What to click on a page, after its form is filled in. */
-async function button(page) {
-    if (user === "nobody") return page.$(DECLINE);
+async function button(user, page) {
+    if (user.startsWith("no")) return page.$(DECLINE);
     const name = await page.$("input[name=login]");
     if (name) {
         await name.fill(user);
@@ -73,23 +75,15 @@ async function button(page) {
 
 const server = createServer(async (request, response) => {
     const body = await text(request);
-    switch (`${request.method} ${request.url}`) {
-        case "POST /open":
-            visits.push(visit(body.trim()));
-            return response.writeHead(202).end();
-        case "POST /user":
-            user = body.trim();
-            await context.close();
-            context = await freshContext();
-            return response.writeHead(204).end();
-        case "GET /visits": {
-            const all = await Promise.all(visits);
-            visits = [];
-            return response.setHeader("content-type", "application/json").end(JSON.stringify(all));
-        }
-        default:
-            return response.writeHead(404).end();
+    const [, name, what] = request.url.split("/");
+    const user = await (users[name] ??= newUser());
+    if (what === "open") {
+        user.visits.push(visit(name, body.trim()));
+        return response.writeHead(202).end();
     }
+    const visits = await Promise.all(user.visits.splice(0));
+    response.setHeader("content-type", "application/json").end(JSON.stringify(visits));
 });
 await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
 console.log(`http://127.0.0.1:${server.address().port}`);
+process.stdin.on("end", () => process.exit()).resume();

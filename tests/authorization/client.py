@@ -2,7 +2,7 @@
 
     python client.py sdk|fastmcp URL BROWSER TOOL...
 
-Connects, sends the user to the browser (the URL of `browser.mjs`) where it is asked to, and calls tools one after the other.
+Connects, sends the user to the browser (the URL of a user of `browser.mjs`) where it is asked to, and calls tools one after the other.
 Prints the names of all tools and the text of each result. FastMCP opens browsers itself, by the variable `BROWSER`.
 """
 

@@ -2,7 +2,7 @@
 //
 //   node issuer.mjs
 //
-// Prints its issuer as soon as it listens. It issues tokens for every resource on loopback, as JWTs, with the scopes
+// Prints its issuer as soon as it listens, and ends with its stdin. It issues tokens for every resource on loopback, as JWTs, with the scopes
 // `notes:read` and `notes:write`; clients register by themselves, refresh tokens are rotated, PKCE is required.
 // Tests steer it below `/control`, where everything is answered with JSON:
 //
@@ -23,11 +23,41 @@ import { join, resolve } from "node:path";
 const load = createRequire(resolve(join(process.env.TOOLBAY_TEST_PEERS, "npm", "package.json")));
 const { Provider, errors } = load("oidc-provider");
 
+// Stdout is for the issuer alone.
+console.info = console.error;
+
 const SCOPES = ["notes:read", "notes:write"];
 const settings = { lifetime: 3600, format: "jwt" };
 const counts = { registrations: 0, authorizations: 0, codes: 0, refreshes: 0, refusals: 0 };
 const grants = new Set();
 const clients = new Set();
+
+/** All that providers keep, by model and id. It outlives a provider, whose keys cannot be changed. */
+const rows = new Map();
+class Adapter {
+    constructor(model) {
+        this.key = (id) => `${model}:${id}`;
+        this.all = () => [...rows].filter(([key]) => key.startsWith(`${model}:`));
+    }
+    async upsert(id, payload) {
+        rows.set(this.key(id), payload);
+    }
+    async find(id) {
+        return rows.get(this.key(id));
+    }
+    async findByUid(uid) {
+        return this.all().find(([, payload]) => payload.uid === uid)?.[1];
+    }
+    async consume(id) {
+        rows.get(this.key(id)).consumed = Math.floor(Date.now() / 1000);
+    }
+    async destroy(id) {
+        rows.delete(this.key(id));
+    }
+    async revokeByGrantId(id) {
+        for (const [key, { grantId }] of this.all()) if (grantId === id) rows.delete(key);
+    }
+}
 
 function newKey() {
     const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -41,9 +71,10 @@ function resourceServer(_, resource) {
     return { scope: SCOPES.join(" "), audience: resource, accessTokenTTL, accessTokenFormat, jwt: { sign: { alg: "RS256" } } };
 }
 
-/** A provider on the state of the one before, which is kept in memory for all of them. */
+/** A provider with a new key. */
 function provider() {
     const made = new Provider(issuer, {
+        adapter: Adapter,
         jwks: { keys: [newKey()] },
         cookies: { keys: ["not a secret"] },
         scopes: ["openid", "offline_access", ...SCOPES],
@@ -107,3 +138,4 @@ await new Promise((listening) => server.listen(0, "127.0.0.1", listening));
 const issuer = `http://127.0.0.1:${server.address().port}`;
 let current = provider();
 console.log(issuer);
+process.stdin.on("end", () => process.exit()).resume();

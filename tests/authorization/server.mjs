@@ -2,7 +2,7 @@
 //
 //   node server.mjs ISSUER
 //
-// Prints its URL as soon as it listens. Its tools: `whoami` says who calls, with which scopes; `write_note` needs the scope
+// Prints its URL as soon as it listens, and ends with its stdin. Its tools: `whoami` says who calls, with which scopes; `write_note` needs the scope
 // `notes:write`, too. Packages are loaded from `$TOOLBAY_TEST_PEERS/npm`.
 
 import { createServer } from "node:http";
@@ -62,3 +62,4 @@ const handle = toNodeHandler({
     },
 });
 console.log(url.href);
+process.stdin.on("end", () => process.exit()).resume();

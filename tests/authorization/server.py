@@ -2,13 +2,15 @@
 
     python server.py sdk|fastmcp ISSUER
 
-Prints its URL as soon as it listens. Its tools: `whoami` says who calls, with which scopes; `write_note` needs the scope
+Prints its URL as soon as it listens, and ends with its stdin. Its tools: `whoami` says who calls, with which scopes; `write_note` needs the scope
 `notes:write`, too.
 """
 
 import json
+import os
 import socket
 import sys
+import threading
 import urllib.request
 
 import anyio.to_thread
@@ -26,7 +28,8 @@ def python_sdk(issuer, keys, url):
 
     class Verifier(TokenVerifier):
         def __init__(self):
-            self.keys = jwt.PyJWKClient(keys)
+            # Keys that are not known are looked up at once: issuers rotate them.
+            self.keys = jwt.PyJWKClient(keys, cooldown_duration=0)
 
         async def verify_token(self, token):
             return await anyio.to_thread.run_sync(self.verify, token)
@@ -111,6 +114,11 @@ class ScopeGuard:
         await send({"type": "http.response.body", "body": b""})
 
 
+def end_with_stdin():
+    sys.stdin.buffer.read()
+    os._exit(0)
+
+
 def main(framework, issuer):
     listener = socket.create_server(("127.0.0.1", 0))
     origin = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -120,6 +128,7 @@ def main(framework, issuer):
     server, app, verifier, get_access_token = make(issuer, keys, f"{origin}/mcp")
     add_tools(server, get_access_token)
     guarded = ScopeGuard(app, verifier, f"{origin}/.well-known/oauth-protected-resource/mcp")
+    threading.Thread(target=end_with_stdin, daemon=True).start()
     print(f"{origin}/mcp", flush=True)
     uvicorn.Server(uvicorn.Config(guarded, log_level="warning")).run([listener])
 

@@ -31,6 +31,7 @@ mod login_path; // where servers find programs when a desktop starts the hub
 mod matrix; // clients of every revision in front of servers of every revision
 mod odd_tools; // definitions of tools that break clients
 mod program; // starts the binary
+mod protected_servers; // servers that require tokens of an authorization server
 mod remote; // servers at a URL
 mod secret_values; // secrets of servers arrive, and appear nowhere else
 mod secrets; // `secret`: set, list, remove, move

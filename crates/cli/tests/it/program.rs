@@ -151,7 +151,7 @@ impl Home {
 }
 
 /// Runs a command to its end; its stdin ends after `input`.
-fn finish(mut command: Command, what: String, input: &str) -> Ran {
+pub(crate) fn finish(mut command: Command, what: String, input: &str) -> Ran {
     let mut child = command.spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     // A command that does not read its input is fine.
@@ -258,7 +258,8 @@ pub(crate) fn post(url: &str, body: &str) -> String {
     ask(url, "POST /mcp", "", body)
 }
 
-fn ask(url: &str, what: &str, headers: &str, body: &str) -> String {
+/// The answer to a request with more headers, each with its line break.
+pub(crate) fn ask(url: &str, what: &str, headers: &str, body: &str) -> String {
     let address = url.trim_start_matches("http://").trim_end_matches("/mcp");
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     write!(
