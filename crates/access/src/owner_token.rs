@@ -1,6 +1,10 @@
 //! The token of `--token-file`.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    hash::{Hash, Hasher},
+    sync::Arc,
+};
 
 use futures_util::future::{BoxFuture, ready};
 use sha2::{Digest, Sha256};
@@ -12,7 +16,7 @@ use crate::authenticator::{Access, Authenticator, Refusal};
 pub struct OwnerToken(TokenDigest);
 
 /// The hash of a token. Tokens are random, so they cannot be guessed from a plain hash.
-#[derive(Debug, Clone, Copy, Hash)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct TokenDigest([u8; 32]);
 
 /// Why a text cannot be a token.
@@ -89,6 +93,12 @@ impl PartialEq for TokenDigest {
 }
 
 impl Eq for TokenDigest {}
+
+impl Hash for TokenDigest {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 #[cfg(test)]
 mod tests {

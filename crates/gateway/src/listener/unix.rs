@@ -116,3 +116,16 @@ async fn closed(socket: &UnixStream) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_user_is_the_owner_and_any_other_a_principal_of_their_own() {
+        let ours = geteuid().as_raw();
+        assert!(local_access(ours).principal.is_owner());
+        let other = local_access(ours + 1).principal.clone();
+        assert_eq!(other.as_str(), format!("uid:{}", ours + 1));
+    }
+}

@@ -243,10 +243,12 @@ impl CallRun {
         }
         let name = self.request.call.string_param("name")?;
         let table = self.gateway.host.table();
-        let server = table.tool(&name)?.server.name();
+        let server = &table.tool(&name)?.server;
+        let seen = self.client.host.server(server.name().as_str())?;
+        // What the owner gets over another connection is not for this client.
+        let is_same = Arc::ptr_eq(&server.status().borrow().catalog, &seen.status().borrow().catalog);
         let is_hidden = self.client.host.table().tool(&name).is_none();
-        (is_hidden && self.client.host.server(server.as_str()).is_some())
-            .then(|| error::beyond_tier(&name, tier))
+        (is_same && is_hidden).then(|| error::beyond_tier(&name, tier))
     }
 
     /// Waits for the response of a server and passes on what it sends before.

@@ -1,6 +1,7 @@
 //! Clients with tokens of their own: what belongs to one is unknown to the others, and ends with its token.
 
 use std::{
+    collections::BTreeSet,
     sync::Arc,
     time::{Duration, SystemTime},
 };
@@ -12,8 +13,9 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 use tokio_util::sync::CancellationToken;
-use toolbay_access::{Access, Authenticator, HubTokens, Principal, Refusal, Rights, TokenFile};
+use toolbay_access::{Access, Authenticator, HubTokens, Principal, Refusal, Rights, Tier, TokenFile};
 use toolbay_gateway::{ClientTransport, GatewayOptions, PrincipalLimits};
+use toolbay_testkit::TestServer;
 
 use crate::{
     http::{Answer, Ask, PATIENCE},
@@ -59,11 +61,19 @@ impl Shared {
 
     /// Creates a token, and waits until the hub knows it.
     async fn token(&self, name: &str) -> String {
-        self.token_until(name, None).await
+        self.create(name, Rights::default(), None).await
     }
 
-    async fn token_until(&self, name: &str, expires: Option<SystemTime>) -> String {
-        let secret = self.file.create(name.parse().unwrap(), Rights::default(), expires).unwrap();
+    async fn token_with(&self, name: &str, rights: Rights) -> String {
+        self.create(name, rights, None).await
+    }
+
+    async fn token_until(&self, name: &str, expires: SystemTime) -> String {
+        self.create(name, Rights::default(), Some(expires)).await
+    }
+
+    async fn create(&self, name: &str, rights: Rights, expires: Option<SystemTime>) -> String {
+        let secret = self.file.create(name.parse().unwrap(), rights, expires).unwrap();
         let token = secret.reveal().to_owned();
         let until = Instant::now() + PATIENCE;
         let look = || Ask::new("GET", "/mcp");
@@ -224,12 +234,14 @@ async fn ended((what, answer): (&'static str, Answer)) -> (&'static str, Duratio
     let (began, mut rest) = (Instant::now(), Vec::new());
     let mut connection = answer.into_connection();
     timeout(PATIENCE, async {
-        // The body ends with an empty chunk; a WebSocket with its connection.
+        // The body ends with an empty chunk; a WebSocket with a frame that closes it.
         let mut piece = [0; 4096];
         loop {
             let count = connection.read(&mut piece).await.unwrap_or(0);
             rest.extend_from_slice(&piece[..count]);
-            if count == 0 || (what != "WebSocket" && rest.ends_with(b"0\r\n\r\n")) {
+            let last =
+                if what == "WebSocket" { rest.starts_with(&[0x88]) } else { rest.ends_with(b"0\r\n\r\n") };
+            if count == 0 || last {
                 return;
             }
         }
@@ -269,7 +281,7 @@ async fn a_revoked_token_ends_every_stream_and_session_that_it_opened() {
 async fn a_token_that_expires_ends_what_it_opened() {
     let shared = Shared::start(GatewayOptions::default()).await;
     let lasts = Duration::from_secs(4);
-    let token = shared.token_until("brief", Some(SystemTime::now() + lasts)).await;
+    let token = shared.token_until("brief", SystemTime::now() + lasts).await;
     let opened = streams(&shared, &token).await;
     for (what, took) in futures_util::future::join_all(opened.into_iter().map(ended)).await {
         assert!(took < lasts + CLOSED, "{what} took {took:?}");
@@ -373,4 +385,123 @@ async fn clients_on_sockets_and_in_memory_are_the_owner() {
         clients.iter().any(|client| client.transport == ClientTransport::Unix && client.principal.is_owner())
     })
     .await;
+}
+
+/// A server with a tool of each tier, a resource and a prompt.
+fn tiered(name: &str) -> TestServer {
+    TestServer::new(name)
+        .with_tool("look", Ok)
+        .with_tool("add", Ok)
+        .with_tool("delete", Ok)
+        .describe_tool("look", json!({"annotations": {"readOnlyHint": true}}))
+        .describe_tool("add", json!({"annotations": {"readOnlyHint": false, "destructiveHint": false}}))
+        .with_resource(format!("{name}://r"), "text")
+        .with_prompt("p", |_| json!("Hello."))
+}
+
+/// Sends one request on some transport.
+trait Transport {
+    fn send<'a>(&'a mut self, message: Value) -> BoxFuture<'a, Value>;
+}
+
+/// Streamable HTTP, in a modern revision or a legacy one.
+struct OnHttp<'a> {
+    shared: &'a Shared,
+    token: &'a str,
+    is_modern: bool,
+}
+
+impl Transport for OnHttp<'_> {
+    fn send<'a>(&'a mut self, message: Value) -> BoxFuture<'a, Value> {
+        let ask = if self.is_modern { modern(message) } else { Ask::post(&message) };
+        Box::pin(async move { self.shared.hub.send(by(self.token, ask)).await.json().await })
+    }
+}
+
+/// HTTP+SSE, which is served as every connection.
+struct OnSse<'a> {
+    shared: &'a Shared,
+    token: &'a str,
+    stream: Answer,
+    endpoint: String,
+}
+
+impl Transport for OnSse<'_> {
+    fn send<'a>(&'a mut self, message: Value) -> BoxFuture<'a, Value> {
+        Box::pin(async move {
+            let ask = by(self.token, Ask::post(&message).to(&self.endpoint));
+            assert_eq!(self.shared.hub.send(ask).await.status, 202);
+            self.stream.event().await.unwrap()
+        })
+    }
+}
+
+async fn transports<'a>(shared: &'a Shared, token: &'a str) -> Vec<(&'static str, Box<dyn Transport + 'a>)> {
+    let mut stream = shared.hub.send(by(token, Ask::new("GET", "/sse"))).await;
+    let first = stream.raw_event().await.unwrap();
+    let endpoint = first.strip_prefix("event: endpoint\ndata: ").unwrap().trim_end().to_owned();
+    let mut on_sse = OnSse { shared, token, stream, endpoint };
+    assert!(on_sse.send(initialize("2025-11-25")).await["result"].is_object());
+    vec![
+        ("modern HTTP", Box::new(OnHttp { shared, token, is_modern: true })),
+        ("legacy HTTP", Box::new(OnHttp { shared, token, is_modern: false })),
+        ("HTTP+SSE", Box::new(on_sse)),
+    ]
+}
+
+#[tokio::test]
+async fn the_rights_of_a_token_decide_what_it_sees_on_every_transport() {
+    let servers = vec![("s", tiered("s")), ("t", tiered("t"))];
+    let shared =
+        Shared::around(GatewayOptions::default(), async |options| Hub::of_all(servers, options).await).await;
+    let servers = Some(Arc::new(BTreeSet::from(["s".to_owned()])));
+    let read = Rights { tier: Tier::Read, servers: servers.clone(), profile: None };
+    let write = Rights { tier: Tier::Write, ..Rights::default() };
+    let all = ["s__add", "s__delete", "s__look", "t__add", "t__delete", "t__look"];
+    for (name, rights, tools, resources) in [
+        ("read", read, &["s__look"][..], 1),
+        ("write", write, &["s__add", "s__look", "t__add", "t__look"][..], 2),
+        ("all", Rights::default(), &all[..], 2),
+    ] {
+        let token = shared.token_with(name, rights.clone()).await;
+        for (what, mut transport) in transports(&shared, &token).await {
+            let what = format!("{name} on {what}");
+            let listed = transport.send(rpc(1, "tools/list", json!({}))).await;
+            let listed = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{what}: {listed}"));
+            let mut names: Vec<&str> = listed.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+            names.sort_unstable();
+            assert_eq!(names, tools, "{what}");
+            for (method, field) in [("resources/list", "resources"), ("prompts/list", "prompts")] {
+                let listed = transport.send(rpc(2, method, json!({}))).await;
+                assert_eq!(listed["result"][field].as_array().unwrap().len(), resources, "{what}: {listed}");
+            }
+            for tool in all {
+                let called =
+                    transport.send(rpc(3, "tools/call", json!({"name": tool, "arguments": {}}))).await;
+                assert_eq!(called["result"].is_object(), tools.contains(&tool), "{what}, {tool}: {called}");
+                let said = called["error"]["message"].as_str().unwrap_or_default();
+                if !tools.contains(&tool) {
+                    let is_seen = rights.allows_server(&tool[..1]);
+                    let why = if is_seen { "whose tier is `" } else { "no server offers the tool" };
+                    assert!(said.contains(why), "{what}, {tool}: {said}");
+                }
+            }
+            let sees_t = rights.allows_server("t");
+            let completion = json!({"ref": {"type": "ref/prompt", "name": "t__p"}, "argument": {"name": "a", "value": ""}});
+            for (method, params) in [
+                ("resources/read", json!({"uri": "t://r"})),
+                ("resources/read", json!({"uri": "toolbay://t/t://r"})),
+                ("prompts/get", json!({"name": "t__p"})),
+                ("completion/complete", completion),
+            ] {
+                let answer = transport.send(rpc(4, method, params)).await;
+                let said = answer["error"]["message"].as_str().unwrap_or_default();
+                let is_unknown = said.starts_with("no server ");
+                assert_eq!(is_unknown, !sees_t, "{what}, {method}: {answer}");
+            }
+        }
+    }
+    let token = shared.token_with("narrow", Rights { servers, ..Rights::default() }).await;
+    let health = shared.hub.send(by(&token, Ask::new("GET", "/health"))).await.json().await;
+    assert_eq!(health["servers"].as_array().unwrap().len(), 1, "{health}");
 }
