@@ -53,6 +53,8 @@ async function visit(user, url) {
             const next = await button(user, page);
             if (!next) break;
             await Promise.all([page.waitForNavigation(), next.click()]);
+            // Some pages lead on by themselves.
+            while (await page.$("meta[http-equiv=refresh]").catch(() => true)) await page.waitForTimeout(20);
         }
         return { url: page.url(), pages, text: await page.innerText("body") };
     } catch (error) {

@@ -12,7 +12,8 @@
 //   POST forget-clients  drops all registrations
 //   GET  counts          what was asked for so far: registrations, authorizations, codes, refreshes, refusals
 //
-// `resource-server` with the secret `introspect` may introspect tokens. Packages are loaded from `$TOOLBAY_TEST_PEERS/npm`.
+// `resource-server` with the secret `introspect` may introspect tokens; `hub` is a hub on 127.0.0.1 at whose proxy people log in.
+// Packages are loaded from `$TOOLBAY_TEST_PEERS/npm`.
 
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { createServer } from "node:http";
@@ -83,6 +84,10 @@ function provider() {
         clients: [{
             client_id: "resource-server", client_secret: "introspect", token_endpoint_auth_method: "client_secret_basic",
             redirect_uris: [], grant_types: [], response_types: [],
+        }, {
+            // A hub whose people log in here. Of a native client, every port is accepted.
+            client_id: "hub", token_endpoint_auth_method: "none", application_type: "native",
+            redirect_uris: ["http://127.0.0.1/oauth/callback"], grant_types: ["authorization_code"], response_types: ["code"],
         }],
         features: {
             devInteractions: { enabled: true },

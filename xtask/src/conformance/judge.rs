@@ -79,9 +79,12 @@ fn listed(baseline: &str) -> usize {
     scenarios.collect::<std::collections::BTreeSet<_>>().len()
 }
 
-/// The scenario that a folder of results is about: `server-<scenario>-<time>`, or without `server-` for clients.
+/// The scenario that a folder of results is about: `server-<scenario>-<time>`, `authorization-server-<scenario>-<time>`, or
+/// `<scenario>-<time>` for clients.
 fn scenario(folder: &str) -> Option<&str> {
-    let rest = folder.strip_prefix("server-").unwrap_or(folder);
+    let of_server =
+        || folder.strip_prefix("server-").or_else(|| folder.strip_prefix("authorization-server-"));
+    let rest = of_server().unwrap_or(folder);
     // The names of some scenarios hold dates too; the time is last: `-2026-01-31T…`.
     rest.get(..rest.rfind('T')?.checked_sub("-2026-01-31".len())?)
 }
@@ -105,6 +108,10 @@ mod tests {
         assert_eq!(scenario("server-ping-2026-11-16T05-16-01-123Z"), Some("ping"));
         assert_eq!(scenario("tools_call-2026-11-16T05-16-01-123Z"), Some("tools_call"));
         assert_eq!(scenario("auth/basic-cimd-2026-11-16T05-16-01-123Z"), Some("auth/basic-cimd"));
+        assert_eq!(
+            scenario("authorization-server-authorization-server-metadata-endpoint-2026-11-16T05-16-01-123Z"),
+            Some("authorization-server-metadata-endpoint")
+        );
         assert_eq!(scenario("suite.log"), None);
     }
 

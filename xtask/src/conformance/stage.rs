@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -40,6 +41,7 @@ pub(super) fn play(places: &Places, cell: &Cell) -> Result<Verdict> {
     let exit = match cell.play {
         Play::Server(play) => server(places, cell, play, &results)?,
         Play::Client(play) => client(places, cell, play, &results)?,
+        Play::AuthorizationServer => authorization_server(places, &results)?,
     };
     Verdict::read(&results, exit)
 }
@@ -114,10 +116,10 @@ fn client(places: &Places, cell: &Cell, play: ClientPlay, results: &Path) -> Res
     Ok(if is_stuck || failed != play.refusals() { exit.max(1) } else { exit })
 }
 
-/// Starts a program that prints its URL as soon as it listens.
+/// Starts a program that prints its URL as soon as it listens. Some end with their stdin.
 fn listen(mut command: Command, log: &Path) -> Result<(Running, String)> {
     let log = File::create(log)?;
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn()?;
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log).spawn()?;
     let stdout = child.stdout.take().context("it was piped")?;
     let running = Running(child);
     let mut url = String::new();
@@ -125,6 +127,28 @@ fn listen(mut command: Command, log: &Path) -> Result<(Running, String)> {
     let url = url.trim().to_owned();
     anyhow::ensure!(!url.is_empty(), "{command:?} does not listen");
     Ok((running, url))
+}
+
+/// The suite as client of an authorization proxy. People log in at a certified provider, with a browser.
+fn authorization_server(places: &Places, results: &Path) -> Result<i32> {
+    let scratch = tempfile::tempdir().context("cannot make a folder")?;
+    let script = |path: &str| {
+        let mut command = Command::new(places.peers.join("bin/node"));
+        command.arg(root().join("tests").join(path)).env(peers::VARIABLE, &places.peers);
+        command
+    };
+    let (_issuer, issuer) = listen(script("authorization/issuer.mjs"), &results.join("issuer.log"))?;
+    let (_browser, browser) = listen(script("authorization/browser.mjs"), &results.join("browser.log"))?;
+    let config = scratch.path().join("toolbay.toml");
+    let proxy =
+        format!("issuer = '{issuer}'\nclient_id = 'hub'\nscopes = ['openid']\nallow_everyone = true\n");
+    fs::write(&config, format!("[auth.proxy]\n{proxy}"))?;
+    let (_hub, address) = serve(places, &config, "prefix", scratch.path(), &results.join("hub.log"))?;
+    let log = File::create(results.join(LOG))?;
+    let mut run = script("conformance/authorization-server.mjs");
+    run.arg(places.suite()).args([&format!("http://{address}"), &browser]).arg(results);
+    run.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+    Ok(run.status().context("the suite does not start")?.code().unwrap_or(i32::MAX))
 }
 
 /// Starts a hub with one server, and waits until that is ready.
@@ -137,11 +161,27 @@ fn hub(
 ) -> Result<(Running, String)> {
     let config = folder.join("mcp.json");
     fs::write(&config, json!({ "mcpServers": { "fixture": server } }).to_string())?;
-    let config = config.display().to_string();
+    let (running, address) = serve(places, &config, naming, folder, log)?;
+    wait_until("the fixture is ready", || {
+        let health = Client::new(address).get("/health")?;
+        Ok((health["servers"][0]["state"] == "ready").then_some(()))
+    })?;
+    Ok((running, format!("http://{address}/mcp")))
+}
+
+/// Starts a hub, and waits until it listens.
+fn serve(
+    places: &Places,
+    config: &Path,
+    naming: &str,
+    folder: &Path,
+    log: &Path,
+) -> Result<(Running, SocketAddr)> {
     let mut command = Command::new(places.program("toolbay"));
-    command.args(["serve", "--listen", "127.0.0.1:0", "--naming", naming, "--config", &config]);
+    command.args(["serve", "--listen", "127.0.0.1:0", "--naming", naming, "--config"]).arg(config);
     // Sockets and files of its own, so that it never meets a hub of the user.
     command.env("HOME", folder).env("TOOLBAY_RUNTIME_DIR", folder).env("TMPDIR", folder).current_dir(folder);
+    command.env_remove("XDG_STATE_HOME").env_remove("XDG_CONFIG_HOME");
     let stderr = File::create(log)?;
     let running = Running(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn()?);
     let address = wait_until("the hub listens", || {
@@ -149,11 +189,7 @@ fn hub(
         let url = said.lines().find_map(|line| Some(line.split_once("http://")?.1.to_owned()));
         Ok(url.and_then(|url| url.split('/').next()?.parse().ok()))
     })?;
-    wait_until("the fixture is ready", || {
-        let health = Client::new(address).get("/health")?;
-        Ok((health["servers"][0]["state"] == "ready").then_some(()))
-    })?;
-    Ok((running, format!("http://{address}/mcp")))
+    Ok((running, address))
 }
 
 /// Runs the suite, a few runs at a time, and gives the worst of their exit codes.
