@@ -153,6 +153,7 @@ impl Api {
         let off = off.into_iter().filter(|note| !exists(note));
         let notes: Vec<Note> = off.chain((remarks.0)().into_iter().filter(exists)).collect();
         status.notes.extend(notes);
+        status.notes.extend(self.hub.as_ref().map(HubHandle::notes).unwrap_or_default());
         status
     }
 

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::snapshot::Note;
+
 /// A hub as a process, at one moment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HubSnapshot {
@@ -87,6 +89,7 @@ fn numbers(version: &str) -> Vec<u64> {
 #[derive(Clone)]
 pub struct HubHandle {
     describe: Arc<dyn Fn() -> HubSnapshot + Send + Sync>,
+    notes: Arc<dyn Fn() -> Vec<Note> + Send + Sync>,
     unset_variables: watch::Sender<Vec<String>>,
     /// Set when the hub shall make room for another: it takes no new clients, and ends when those that it has are gone.
     pub drain: CancellationToken,
@@ -101,7 +104,25 @@ impl HubHandle {
     pub fn new(stop: CancellationToken, describe: impl Fn() -> HubSnapshot + Send + Sync + 'static) -> Self {
         let (drain, released) = (CancellationToken::new(), CancellationToken::new());
         let unset_variables = watch::Sender::new(Vec::new());
-        Self { describe: Arc::new(describe), unset_variables, drain, released, stop }
+        Self {
+            describe: Arc::new(describe),
+            notes: Arc::new(Vec::new),
+            unset_variables,
+            drain,
+            released,
+            stop,
+        }
+    }
+
+    /// The same hub, with notes on its servers that only it knows.
+    #[must_use]
+    pub fn with_notes(self, notes: impl Fn() -> Vec<Note> + Send + Sync + 'static) -> Self {
+        Self { notes: Arc::new(notes), ..self }
+    }
+
+    /// Notes on its servers.
+    pub(crate) fn notes(&self) -> Vec<Note> {
+        (self.notes)()
     }
 
     /// The hub now.

@@ -11,7 +11,7 @@ use toolbay_oauth::{AddressRule, Fetch, GuardedClient, Scopes};
 use toolbay_transport::http::client::ConnectOptions;
 
 use super::issuer::client_secret;
-use crate::app::{context::Context, error::CliError};
+use crate::app::{context::Context, error::CliError, user_secrets::UserSecrets};
 
 /// Opens the proxy that a file describes. `provider` sends requests to the provider.
 ///
@@ -19,6 +19,7 @@ use crate::app::{context::Context, error::CliError};
 /// If its password or its files cannot be read.
 pub(super) async fn open(
     context: &Context,
+    secrets: &UserSecrets,
     file: &AuthProxyFile,
     policy: AccessPolicy,
     public_url: String,
@@ -26,7 +27,7 @@ pub(super) async fn open(
     provider: Arc<dyn Fetch>,
 ) -> Result<AuthorizationProxy, CliError> {
     let secret = match &file.client_secret {
-        Some(secret) => Some(client_secret(context, "[auth.proxy]", secret).await?),
+        Some(secret) => Some(client_secret(secrets, "[auth.proxy]", secret).await?),
         None => None,
     };
     let scopes = match &file.scopes {

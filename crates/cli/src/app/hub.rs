@@ -162,6 +162,12 @@ impl HubPlan {
         notes.into_iter().filter(is_off).collect()
     }
 
+    /// The secrets that the configuration may refer to.
+    pub(crate) fn secrets(&self, context: &Context) -> UserSecrets {
+        let configured = self.configuration.as_ref().map(|configuration| configuration.secrets.clone());
+        configured.unwrap_or_else(|| UserSecrets::new(context))
+    }
+
     /// The configured servers.
     pub(crate) fn servers(&self) -> &[ServerConfig] {
         &self.servers
@@ -247,8 +253,7 @@ impl HubPlan {
         let may_ask =
             self.configuration.is_some() && !matches!(context.args.command, Some(Command::Background(_)));
         let shell = may_ask.then(|| shell_to_ask(&context.env.variables)).flatten();
-        let secrets = self.configuration.as_ref().map(|configuration| configuration.secrets.clone());
-        let secrets = secrets.unwrap_or_else(|| UserSecrets::new(context));
+        let secrets = self.secrets(context);
         let options = HostOptions {
             naming: self.naming(context),
             base_env: context.env.variables.clone(),

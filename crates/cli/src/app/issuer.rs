@@ -9,11 +9,11 @@ use toolbay_access::{
 use toolbay_config::{AuthFile, AuthSection, ClaimFile, ClientSecret, IntrospectionFile};
 use toolbay_gateway::{GatewayOptions, ProtectedResource};
 use toolbay_oauth::{AddressRule, Credential, GuardedClient};
-use toolbay_secrets::{KeyringPrompts, SecretName, SecretsError, open_store};
+use toolbay_protocol::SecretName;
 use toolbay_transport::http::client::{ConnectOptions, Proxies};
 
 use crate::{
-    app::{authorization_proxy, context::Context, error::CliError},
+    app::{authorization_proxy, context::Context, error::CliError, hub::HubPlan, user_secrets::UserSecrets},
     args::ServeArgs,
 };
 
@@ -26,12 +26,13 @@ const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 /// If `[auth]` cannot be used: without it, the hub would be open.
 pub(crate) async fn protect(
     context: &Context,
-    auth: &AuthSection,
+    plan: &HubPlan,
     args: &ServeArgs,
     listens_at: &[SocketAddr],
     gateway: &mut GatewayOptions,
 ) -> Result<(), CliError> {
-    let Some(auth) = checked(auth)? else { return Ok(()) };
+    let Some(auth) = checked(&plan.auth)? else { return Ok(()) };
+    let secrets = plan.secrets(context);
     if let (None, Some(address)) = (&args.public_url, listens_at.iter().find(|it| !is_loopback(it))) {
         return Err(CliError::Usage {
             message: format!(
@@ -51,7 +52,8 @@ pub(crate) async fn protect(
     {
         let policy = policy.clone();
         let proxy =
-            authorization_proxy::open(context, proxy, policy, public_url, &route, fetch.clone()).await?;
+            authorization_proxy::open(context, &secrets, proxy, policy, public_url, &route, fetch.clone())
+                .await?;
         let proxy = Arc::new(proxy);
         authorization_servers.push(proxy.issuer().to_owned());
         gateway.authenticators.push(proxy.clone());
@@ -60,7 +62,7 @@ pub(crate) async fn protect(
     if !auth.issuer.is_empty() {
         authorization_servers.push(auth.issuer.clone());
         let verification = match &auth.introspection {
-            Some(settings) => Verification::Introspection(introspection(context, settings).await?),
+            Some(settings) => Verification::Introspection(introspection(&secrets, settings).await?),
             None => Verification::Keys { url: auth.jwks_url.clone() },
         };
         let config = IssuerConfig {
@@ -153,29 +155,25 @@ fn tier(word: &str) -> Result<Tier, CliError> {
 }
 
 async fn introspection(
-    context: &Context,
+    secrets: &UserSecrets,
     settings: &IntrospectionFile,
 ) -> Result<IntrospectionConfig, CliError> {
     Ok(IntrospectionConfig {
         url: settings.url.clone(),
         client_id: settings.client_id.clone(),
-        client_secret: client_secret(context, "[auth.introspection]", &settings.client_secret).await?,
+        client_secret: client_secret(secrets, "[auth.introspection]", &settings.client_secret).await?,
         counts_for: settings.cache.unwrap_or(IntrospectionConfig::COUNTS_FOR),
     })
 }
 
 /// The password that a table names.
 pub(super) async fn client_secret(
-    context: &Context,
+    secrets: &UserSecrets,
     table: &str,
     named: &ClientSecret,
 ) -> Result<Credential, CliError> {
     let unusable =
         |error: &dyn std::fmt::Display| CliError::usage(format!("`client_secret` in `{table}`: {error}"));
     let name: SecretName = named.0.parse().map_err(|error| unusable(&error))?;
-    let store = context.env.secret_store(KeyringPrompts::Never);
-    let store = open_store(&store.ok_or_else(|| CliError::usage("set HOME or XDG_CONFIG_HOME"))?).await?;
-    let secret = store.get(&name).await?;
-    let secret = secret.ok_or_else(|| SecretsError::NotSet { name })?;
-    Ok(Credential::new(secret.expose()))
+    Ok(Credential::new(secrets.find(&name).await?.expose()))
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use http::{HeaderMap, Method, Uri};
 use toolbay_access::{Principal, ServerLogins};
 use toolbay_config::{ServerConfig, ServerEndpoint};
+use toolbay_control::Note;
 use toolbay_gateway::{PrincipalServers, ServerIdentity};
-use toolbay_host::{Authorizers, OwnConnections};
+use toolbay_host::{Authorizers, Host, OwnConnections, ServerStatus};
 use toolbay_transport::http::client::{
     AfterRefusal, AuthorizationFailure, AuthorizerFuture, RefusedRequest, RequestAuthorizer,
 };
@@ -116,6 +117,22 @@ pub(crate) fn identity(config: &ServerConfig) -> ServerIdentity {
     }
 }
 
+/// What the status says about servers whose users all act as the owner.
+pub(crate) fn identity_notes(host: &Host) -> Vec<Note> {
+    let note = |status: ServerStatus| {
+        let config = status.config.as_deref().filter(|config| config.has_credentials())?;
+        let text = match identity(config) {
+            ServerIdentity::OfOwner => {
+                "shared identity: it has credentials of yours, so only you see it; `allow_shared = true` in its entry lets all \
+                 principals use it as you"
+            }
+            _ => "shared identity: all principals use it as you (`allow_shared`)",
+        };
+        Some(Note { server: status.name.as_str().to_owned(), text: text.to_owned() })
+    };
+    host.statuses().into_iter().filter_map(note).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -132,6 +149,8 @@ mod tests {
             ("command = 'x'\nargs = ['--api-key=abc']", ServerIdentity::OfOwner),
             ("command = 'x'\nargs = ['--verbose']", ServerIdentity::Shared),
             ("command = 'x'\nenv = { GITHUB_TOKEN = 'abc' }\nallow_shared = true", ServerIdentity::Shared),
+            ("command = 'x'\nenv = { PLAIN = '${secret:s}' }", ServerIdentity::OfOwner),
+            ("url = 'https://h/mcp'\nheaders = { X-Team = '${secret:s}' }", ServerIdentity::OfOwner),
             ("url = 'https://h/mcp'", ServerIdentity::OfPrincipal),
             ("url = 'https://h/mcp'\nallow_shared = true", ServerIdentity::Shared),
             ("url = 'https://h/mcp'\nheaders = { Authorization = 'Bearer abc' }", ServerIdentity::OfOwner),

@@ -37,7 +37,7 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
     // Before anything is opened or started: a second hub by mistake must not start everything twice.
     let control = if args.separate { None } else { take_place(context, &plan).await? };
     let listeners = Listeners::open(&options).await?;
-    issuer::protect(context, &plan.auth, &options, &listeners.addresses(), &mut gateway).await?;
+    issuer::protect(context, &plan, &options, &listeners.addresses(), &mut gateway).await?;
     greet(context, &plan, &listeners)?;
     operate(context, Operation { plan, listeners, control, gateway, tokens, lifetime: Lifetime::Foreground })
         .await;
@@ -187,7 +187,7 @@ pub(crate) async fn run_background(context: &Context, args: &BackgroundArgs) -> 
     let opened = match open(&options).await {
         Ok(listeners) => {
             let addresses = listeners.addresses();
-            let protected = issuer::protect(context, &plan.auth, &options, &addresses, &mut gateway).await;
+            let protected = issuer::protect(context, &plan, &options, &addresses, &mut gateway).await;
             protected.map(|()| listeners)
         }
         Err(error) => Err(error),

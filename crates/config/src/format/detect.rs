@@ -40,7 +40,7 @@ pub(crate) fn detect<'a>(
             return found(Format::Codex, &["mcp_servers"], servers);
         }
         let is_ours = path.file_name().is_some_and(|name| name == "toolbay.toml");
-        if is_ours || ["servers", "hub", "secret_commands"].iter().any(|section| root.has(section)) {
+        if is_ours || super::native::TOP.iter().any(|section| root.has(section)) {
             return found(Format::Toolbay, &["servers"], root.get("servers").unwrap_or(&Node::Null));
         }
     }

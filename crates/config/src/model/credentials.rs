@@ -12,6 +12,9 @@ impl ServerConfig {
     /// Built-in servers do not count: their keys pay for searches and open nothing that belongs to a person.
     pub fn has_credentials(&self) -> bool {
         match &self.endpoint {
+            ServerEndpoint::BuiltIn(_) => false,
+            // Whatever the name of the place, a secret is one.
+            _ if !self.secrets.is_empty() => true,
             ServerEndpoint::Command(command) => {
                 let is_secret_flag = |argument: &String| {
                     let flag = argument.split('=').next().filter(|flag| flag.starts_with('-'));
@@ -26,7 +29,6 @@ impl ServerConfig {
                     || has_secret(&remote.url.to_string())
                     || remote.oauth.grant != OAuthGrant::AuthorizationCode
             }
-            ServerEndpoint::BuiltIn(_) => false,
         }
     }
 }

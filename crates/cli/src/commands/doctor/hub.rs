@@ -48,6 +48,14 @@ async fn found(snapshot: &HubStatus) -> Vec<Finding> {
                 .fix("fix them; changes are picked up automatically"),
         );
     }
+    let hidden = snapshot.notes.iter().filter(|note| note.text.starts_with("shared identity"));
+    let hidden: Vec<String> = hidden.map(|note| format!("{}: {}", note.server, note.text)).collect();
+    if !hidden.is_empty() {
+        findings.push(
+            Finding::odd(CHECK, "it has several principals, and servers with credentials of yours")
+                .details(hidden),
+        );
+    }
     findings
 }
 

@@ -7,7 +7,8 @@ use std::{
 };
 
 use tokio_util::sync::CancellationToken;
-use toolbay_access::{HubTokens, proxy::AuthorizationProxy};
+use toolbay_access::{Authenticator as _, HubTokens, proxy::AuthorizationProxy};
+use toolbay_config::AuthSection;
 use toolbay_control::{
     About, Api, ClientSnapshot, HubHandle, HubPresence, HubSnapshot, Listener, Remarks, millis,
 };
@@ -19,6 +20,7 @@ use crate::{
     app::{
         context::Context,
         hub::{self, HubPlan},
+        principals::identity_notes,
         reload::follow,
         shared_hub::{build, naming_text},
     },
@@ -75,6 +77,11 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
     let proxy = gateway.authorization_proxy.clone();
     let gateway = Gateway::new(host.clone(), gateway);
     let hub = handle(context, &plan, &urls, control.as_ref(), &gateway, &lifetime);
+    let hub = {
+        let (host, tokens, has_issuer) = (host.clone(), tokens.clone(), plan.auth != AuthSection::Absent);
+        let has_principals = move || has_issuer || tokens.as_ref().is_some_and(|tokens| tokens.is_in_use());
+        hub.with_notes(move || if has_principals() { identity_notes(&host) } else { Vec::new() })
+    };
     let about = About {
         config: plan.config.clone(),
         url: urls.first().cloned(),

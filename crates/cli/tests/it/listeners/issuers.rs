@@ -151,3 +151,33 @@ fn the_public_url_is_the_name_of_the_hub() {
     assert_eq!(hub.stop(), Some(0));
     assert!(hub.said.contains("replaced by `--public-url`"), "{}", hub.said);
 }
+
+/// Whoever uses a server with the owner's credentials acts as the owner.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_with_credentials_are_the_owners_unless_they_may_be_shared() {
+    let issuer = TestIssuer::start(&TaskTracker::new()).await.unwrap();
+    let home = Home::new();
+    let entry = "command = 'python3'\nargs = ['server.py']\n";
+    home.write(
+        "hub.toml",
+        &format!(
+            "[auth]\nissuer = '{}'\n[servers.plain]\n{entry}\
+             [servers.mine]\n{entry}env = {{ API_TOKEN = 'hunter2hunter2' }}\n\
+             [servers.ours]\n{entry}env = {{ API_TOKEN = 'hunter2hunter2' }}\nallow_shared = true\n",
+            issuer.url()
+        ),
+    );
+    let mut hub = home.serve(&["--config", "hub.toml"]);
+    let token = issuer.token("alice", &format!("{}/mcp", hub.url.trim_end_matches("/mcp")));
+    until(&hub, &token, LIST, "plain__echo");
+    until(&hub, &token, LIST, "ours__echo");
+    let list = hub.ask_with("POST /mcp", &bearer(&token), LIST);
+    assert!(!list.contains("mine__"), "{list}");
+    let status = home.run(&["status", "--config", "hub.toml", "--wait"]).expect(0);
+    let shown = format!("{}{}", status.stdout, status.stderr);
+    let about =
+        |server: &str| shown.lines().find(|line| line.contains(server) && line.contains("shared identity"));
+    assert!(about("mine").is_some_and(|line| line.contains("allow_shared = true")), "{shown}");
+    assert!(about("ours").is_some() && about("plain").is_none() && !shown.contains("hunter2"), "{shown}");
+    assert_eq!(hub.stop(), Some(0));
+}
