@@ -32,6 +32,7 @@ use crate::{
     authenticator::{Access, Authenticator, Refusal},
     owner_token::TokenDigest,
     principal::Principal,
+    seen_tokens::SeenTokens,
 };
 
 /// How often the file is looked at. A revocation counts within a second.
@@ -45,9 +46,32 @@ pub struct HubTokens {
     file: TokenFile,
     is_in_use: AtomicBool,
     /// Invariant: contains no token that is revoked; one that has expired is taken out by the next look.
-    known: ArcSwap<HashMap<TokenDigest, Arc<Access>>>,
+    known: ArcSwap<KnownTokens>,
     /// The file that was read last.
     stamp: Mutex<Option<FileStamp>>,
+}
+
+/// The tokens of one version of the file.
+#[derive(Debug, Default)]
+struct KnownTokens {
+    by_digest: HashMap<TokenDigest, Arc<Access>>,
+    /// Those that were used since.
+    seen: SeenTokens<Arc<Access>>,
+}
+
+impl KnownTokens {
+    fn new(by_digest: HashMap<TokenDigest, Arc<Access>>) -> Arc<Self> {
+        Arc::new(Self { by_digest, seen: SeenTokens::default() })
+    }
+
+    fn get(&self, token: &str) -> Option<Arc<Access>> {
+        if let Some(seen) = self.seen.get(token) {
+            return Some(seen);
+        }
+        let access = self.by_digest.get(&TokenDigest::of(token))?.clone();
+        self.seen.insert(token, access.clone());
+        Some(access)
+    }
 }
 
 impl HubTokens {
@@ -101,7 +125,7 @@ impl HubTokens {
             self.is_in_use.store(true, Ordering::Release);
         } else if stamp.is_none() && self.is_in_use.load(Ordering::Acquire) {
             self.replace(&[]); // the file was removed, and all tokens with it
-        } else if self.known.load().values().any(|access| access.is_over()) {
+        } else if self.known.load().by_digest.values().any(|access| access.is_over()) {
             self.retain_valid();
         }
         *self.stamp.lock() = stamp;
@@ -115,7 +139,7 @@ impl HubTokens {
         let is_valid = |token: &&HubToken| token.expires.is_none_or(|expires| expires > now);
         let entry = |token: &HubToken| {
             let (principal, rights) = (Principal::hub_token(token.name.as_str()), &token.rights);
-            let same = before.get(&token.digest).filter(|known| {
+            let same = before.by_digest.get(&token.digest).filter(|known| {
                 known.principal == principal && known.rights == *rights && known.expires == token.expires
             });
             let access = same.cloned().unwrap_or_else(|| {
@@ -131,20 +155,21 @@ impl HubTokens {
         let known: HashMap<TokenDigest, Arc<Access>> = tokens.iter().filter(is_valid).map(entry).collect();
         let is_kept = |digest, access| known.get(digest).is_some_and(|kept| Arc::ptr_eq(kept, access));
         let gone: Vec<Arc<Access>> = before
+            .by_digest
             .iter()
             .filter(|(digest, access)| !is_kept(digest, access))
             .map(|(_, access)| access.clone())
             .collect();
         // First, so that nothing new is opened with them.
-        self.known.store(Arc::new(known));
+        self.known.store(KnownTokens::new(known));
         gone.iter().for_each(|access| access.revoked.cancel());
     }
 
     fn retain_valid(&self) {
-        let mut known = HashMap::clone(&self.known.load());
+        let mut known = self.known.load().by_digest.clone();
         let gone: Vec<Arc<Access>> =
             known.extract_if(|_, access| access.is_over()).map(|(_, access)| access).collect();
-        self.known.store(Arc::new(known));
+        self.known.store(KnownTokens::new(known));
         gone.iter().for_each(|access| access.revoked.cancel());
     }
 }
@@ -158,7 +183,7 @@ impl Authenticator for HubTokens {
         if !token.starts_with(NewToken::PREFIX) {
             return None;
         }
-        let access = self.known.load().get(&TokenDigest::of(token)).cloned()?;
+        let access = self.known.load().get(token)?;
         (access.expires.is_none() || !access.is_over()).then_some(access)
     }
 

@@ -14,6 +14,7 @@ mod principal;
 pub mod proxy;
 mod public_url;
 mod rights;
+mod seen_tokens;
 mod server_logins;
 
 pub use authenticator::{Access, Authenticator, Refusal};

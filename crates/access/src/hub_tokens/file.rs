@@ -95,13 +95,13 @@ pub enum TokenFileError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Content {
+struct TokenFileContent {
     version: u32,
-    tokens: Vec<Entry>,
+    tokens: Vec<TokenEntry>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Entry {
+struct TokenEntry {
     name: String,
     sha256: String,
     /// Seconds since 1970, as the next one.
@@ -133,7 +133,7 @@ impl TokenFile {
             return Err(self.malformed("it is too large"));
         }
         let text = fs::read(&self.path).map_err(|source| self.failed("read", source))?;
-        let content: Content =
+        let content: TokenFileContent =
             serde_json::from_slice(&text).map_err(|error| self.malformed(&error.to_string()))?;
         if content.version != Self::VERSION {
             return Err(self.malformed("it was written by a newer version"));
@@ -216,7 +216,10 @@ impl TokenFile {
 
     /// Replaces the file as a whole. The caller has the lock.
     fn replace(&self, tokens: &[HubToken]) -> io::Result<()> {
-        let content = Content { version: Self::VERSION, tokens: tokens.iter().map(Entry::from).collect() };
+        let content = TokenFileContent {
+            version: Self::VERSION,
+            tokens: tokens.iter().map(TokenEntry::from).collect(),
+        };
         let mut text = serde_json::to_vec_pretty(&content)?;
         text.push(b'\n');
         // Left behind by a process that was killed, it is overwritten.
@@ -246,7 +249,7 @@ fn private(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-impl From<&HubToken> for Entry {
+impl From<&HubToken> for TokenEntry {
     fn from(token: &HubToken) -> Self {
         let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let Rights { tier, servers, profile } = &token.rights;
@@ -262,10 +265,10 @@ impl From<&HubToken> for Entry {
     }
 }
 
-impl TryFrom<Entry> for HubToken {
+impl TryFrom<TokenEntry> for HubToken {
     type Error = String;
 
-    fn try_from(entry: Entry) -> Result<Self, String> {
+    fn try_from(entry: TokenEntry) -> Result<Self, String> {
         let time = |seconds| {
             let time = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
             time.ok_or_else(|| format!("token `{}` has an impossible time", entry.name))
