@@ -95,7 +95,7 @@ fn add_remote(fields: &mut HashFields, remote: &Remote) {
     }
     if remote.oauth.is_configured {
         // Passwords are part of it, and cannot be recovered from a hash.
-        let OAuthConfig { client_id, issuer, scopes, client_secret, private_key_file, .. } = &remote.oauth;
+        let OAuthConfig { client_id, issuer, scopes, client_secret, private_key_file, .. } = &*remote.oauth;
         let secret = client_secret.as_ref().map(|secret| secret.expose().to_owned());
         let key = private_key_file.as_ref().map(|file| file.display().to_string());
         for (label, value) in [

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use rustls_pki_types::{CertificateDer, pem::PemObject};
 
-use crate::{OAuthConfig, Remote, Transport, files::small::read_small};
+use crate::{Remote, Transport, files::small::read_small};
 
 /// The certificates of a whole system fit.
 const MAX_CA_FILE: u64 = 4 * 1024 * 1024;
@@ -82,7 +82,7 @@ pub fn check_remote(
         value.set_sensitive(true);
         checked.insert(name, value);
     }
-    Ok(Remote { url: uri, transport, headers: checked, ca: Vec::new(), oauth: OAuthConfig::default() })
+    Ok(Remote { url: uri, transport, headers: checked, ca: Vec::new(), oauth: Box::default() })
 }
 
 /// Checks the name of a header.

@@ -75,7 +75,7 @@ pub(crate) fn check(
                 Some(Missing { name, hint, .. }) => format!("{why}; `{name}` is not set: {hint}"),
                 None => why,
             })?;
-            ServerEndpoint::Url(Remote { ca: ca.unwrap_or_default(), oauth, ..remote })
+            ServerEndpoint::Url(Remote { ca: ca.unwrap_or_default(), oauth: oauth.into(), ..remote })
         }
         (None, None) => match &written.built_in {
             Some(written) => {

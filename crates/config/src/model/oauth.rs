@@ -246,7 +246,7 @@ mod tests {
         let path = if text.starts_with('[') { "/x/toolbay.toml" } else { "/x/mcp.json" };
         let file = parse(text, Path::new(path)).unwrap();
         match (file.servers.first().map(|server| &server.endpoint), file.problems.first()) {
-            (Some(ServerEndpoint::Url(remote)), _) => Ok(remote.oauth.clone()),
+            (Some(ServerEndpoint::Url(remote)), _) => Ok((*remote.oauth).clone()),
             (_, Some(problem)) => Err(problem.message.clone()),
             other => panic!("{other:?}"),
         }

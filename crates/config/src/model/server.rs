@@ -72,7 +72,7 @@ pub struct Remote {
     /// Trusted besides those whom the machine trusts.
     pub ca: Vec<CertificateDer<'static>>,
     /// How it is authorized at, where `headers` do not.
-    pub oauth: OAuthConfig,
+    pub oauth: Box<OAuthConfig>,
 }
 
 /// The transport of a server at a URL.
