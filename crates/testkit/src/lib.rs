@@ -28,7 +28,7 @@ pub use issuer::{TestAlgorithm, TestIssuer};
 pub use loopback::own_loopback;
 pub use memory_client::MemoryClient;
 pub use ping_flood::PingFlood;
-pub use protected_server::{AuthorizationLog, ProtectedServer, visit};
+pub use protected_server::{AuthorizationLog, ProtectedServer, response_of, visit};
 pub use test_server::{
     ElicitResult, ServerRequest, ServerRequestError, SupportedRevisions, TestServer, TestServerHandle,
     ToolContext, ToolError, ToolResult,

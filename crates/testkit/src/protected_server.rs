@@ -127,18 +127,27 @@ impl ProtectedServer {
 pub fn visit(url: &str) -> io::Result<String> {
     let mut url = url.to_owned();
     for _ in 0..5 {
-        let rest = url.trim_start_matches("http://");
-        let (address, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        let mut stream = TcpStream::connect(address)?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
-        let mut response = String::new();
-        stream.read_to_string(&mut response)?;
+        let response = response_of(&url)?;
         match response.lines().find_map(|line| line.strip_prefix("location: ")) {
             Some(location) => url = location.to_owned(),
             None => return Ok(response),
         }
     }
     Err(io::Error::other("too many redirects"))
+}
+
+/// The response to a GET, headers and all.
+///
+/// # Errors
+/// If there is none.
+pub fn response_of(url: &str) -> io::Result<String> {
+    let rest = url.trim_start_matches("http://");
+    let (address, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let mut stream = TcpStream::connect(address)?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response)?;
+    Ok(response)
 }
 
 type Parameters = BTreeMap<String, String>;

@@ -32,3 +32,37 @@ impl ServerConfig {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    #[test]
+    fn credentials_of_an_entry_are_recognized() {
+        for (entry, expected) in [
+            ("command = 'x'", false),
+            ("command = 'x'\nenv = { PATH = '/bin' }", false),
+            ("command = 'x'\nenv = { GITHUB_TOKEN = 'abc' }", true),
+            ("command = 'x'\nargs = ['--api-key', 'abc']", true),
+            ("command = 'x'\nargs = ['--api-key=abc']", true),
+            ("command = 'x'\nargs = ['--verbose', '/a/b', '8080']", false),
+            ("url = 'https://h/mcp'", false),
+            ("url = 'http://127.0.0.1:34567/mcp'", false),
+            ("url = 'https://h/mcp'\nheaders = { Authorization = 'Bearer abc' }", true),
+            ("url = 'https://h/mcp'\nheaders = { X-Api-Key = 'abc' }", true),
+            ("url = 'https://h/mcp'\nheaders = { X-Team = 'blue' }", false),
+            ("url = 'https://h/mcp?api_key=abc'", true),
+            (
+                "url = 'https://h/mcp'\noauth = { grant = 'client_credentials', client_id = 'a', client_secret = 'b' }",
+                true,
+            ),
+            ("url = 'https://h/mcp'\noauth = { client_id = 'a' }", false),
+            ("builtin = 'time'", false),
+        ] {
+            let text = format!("[servers.s]\n{entry}\n");
+            let file = crate::parse(&text, Path::new("toolbay.toml")).unwrap();
+            assert!(file.problems.is_empty(), "{entry}: {:?}", file.problems);
+            assert_eq!(file.servers[0].has_credentials(), expected, "{entry}");
+        }
+    }
+}

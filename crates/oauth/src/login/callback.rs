@@ -37,7 +37,8 @@ pub(crate) struct Callback {
 /// Whether a redirect URI is that of a [`Callback`].
 pub(super) fn is_login_port(redirect_uri: &str) -> bool {
     let hosts = ["http://127.0.0.1:", "http://localhost:"];
-    hosts.iter().any(|host| redirect_uri.starts_with(host)) && redirect_uri.ends_with(PATH)
+    let mut rests = hosts.iter().filter_map(|host| redirect_uri.strip_prefix(host));
+    rests.any(|rest| rest.trim_start_matches(|digit: char| digit.is_ascii_digit()) == PATH)
 }
 
 impl Callback {
