@@ -15,6 +15,7 @@ import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const peers = resolve(process.env.TOOLBAY_TEST_PEERS);
 const { chromium } = createRequire(join(peers, "npm", "package.json"))("playwright-core");
@@ -49,12 +50,11 @@ async function visit(user, url) {
         await page.goto(url);
         // A login, a consent, and perhaps the same at a second authorization server.
         for (let step = 0; step < 6; step += 1) {
+            await arrive(page);
             pages.push(await page.$eval("h1", (heading) => heading.innerText).catch(() => page.title()));
             const next = await button(user, page);
             if (!next) break;
             await Promise.all([page.waitForNavigation(), next.click()]);
-            // Some pages lead on by themselves.
-            while (await page.$("meta[http-equiv=refresh]").catch(() => true)) await page.waitForTimeout(20);
         }
         return { url: page.url(), pages, text: await page.innerText("body") };
     } catch (error) {
@@ -62,6 +62,12 @@ async function visit(user, url) {
     } finally {
         await page.close();
     }
+}
+
+/** Waits until a page is there that does not send the browser elsewhere by itself. */
+async function arrive(page) {
+    while (await page.$("meta[http-equiv=refresh]").catch(() => true)) await sleep(20);
+    await page.waitForLoadState();
 }
 
 /** What to click on a page, after its form is filled in. */

@@ -12,6 +12,7 @@ mod urls;
 
 use compare::Comparison;
 use hub::Front;
+pub(crate) use hub::free_port;
 use serde_json::{Value, json};
 pub(crate) use stage::peers;
 use stage::{Remote, Stage, Target};

@@ -125,7 +125,7 @@ pub(super) fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     None
 }
 
-pub(super) fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
     listener.local_addr().expect("it has an address").port()
 }

@@ -16,7 +16,7 @@ use std::{
     },
 };
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     interop::peers,
@@ -90,6 +90,13 @@ impl Issuer {
     /// Does what `POST /control/…` of the script says.
     pub(crate) fn control(&self, what: &str, body: &Value) {
         json_of(&self.0.url, &format!("POST /control/{what}"), &body.to_string());
+    }
+
+    /// Registers a program that keeps a secret, and returns its id and the secret.
+    pub(crate) fn register(&self, redirect_uri: &str) -> [String; 2] {
+        let client = json!({ "redirect_uris": [redirect_uri], "grant_types": ["authorization_code"] });
+        let client = json_of(&self.0.url, "POST /reg", &client.to_string());
+        ["client_id", "client_secret"].map(|key| client[key].as_str().expect("it is registered").to_owned())
     }
 
     /// How often something was requested so far.

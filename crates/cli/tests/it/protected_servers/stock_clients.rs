@@ -3,7 +3,10 @@
 use serde_json::json;
 
 use super::peers::{Issuer, Library, User};
-use crate::program::Home;
+use crate::{
+    interop::free_port,
+    program::{Home, Serving},
+};
 
 const LIBRARIES: [Library; 3] = [Library::TypeScriptSdk, Library::PythonSdk, Library::FastMcp];
 
@@ -11,42 +14,49 @@ const LIBRARIES: [Library; 3] = [Library::TypeScriptSdk, Library::PythonSdk, Lib
 fn stock_clients_find_the_issuer_of_a_hub_by_themselves() {
     let issuer = Issuer::start();
     let home = Home::new();
-    home.write_user_config(&format!(
-        "[auth]\nissuer = '{}'\nrequired_scopes = ['notes:read']\n\n[servers.small]\ncommand = 'python3'\nargs = [{:?}]\n",
-        issuer.url(),
-        home.path("server.py").to_str().unwrap(),
-    ));
+    write_config(&home, &format!("[auth]\nissuer = '{}'\nrequired_scopes = ['notes:read']\n", issuer.url()));
     let hub = home.serve(&[]);
-    assert!(hub.post("{}").starts_with("HTTP/1.1 401"), "anyone may call");
     for (library, name) in LIBRARIES.into_iter().zip(["barbara", "frances", "kathleen"]) {
         let user = User::new(name);
-        let seen = library.client(&hub.url, &user, &["small__echo"]);
-        assert_eq!(seen["texts"], json!(["{}"]), "{library:?}");
-        assert_eq!(user.pages().len(), 1, "{library:?}");
+        call_tool(library, &hub, &user);
+        assert_eq!(user.pages()[0][..2], ["Sign-in", "Authorize"], "{library:?}");
     }
     assert_eq!(issuer.count("registrations"), 3);
 }
 
-/// The issuer knows the hub alone. Clients register at the hub, whose users log in at the issuer.
 #[test]
-fn stock_clients_log_in_through_the_authorization_proxy_of_a_hub() {
+fn stock_clients_authorize_at_a_hub_that_stands_in_for_the_issuer() {
     let issuer = Issuer::start();
     let home = Home::new();
-    home.write_user_config(&format!(
-        "[auth]\nrequired_scopes = ['mcp']\n\n[auth.proxy]\nissuer = '{}'\nclient_id = 'hub'\nscopes = ['openid']\n\
-         allow_everyone = true\n\n[servers.small]\ncommand = 'python3'\nargs = [{:?}]\n",
-        issuer.url(),
-        home.path("server.py").to_str().unwrap(),
-    ));
-    let hub = home.serve(&[]);
-    assert!(hub.post("{}").starts_with("HTTP/1.1 401"), "anyone may call");
-    for (library, name) in LIBRARIES.into_iter().zip(["grace", "hedy", "joan"]) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let [id, secret] = issuer.register(&format!("http://{address}/oauth/callback"));
+    home.run_with_input(&["secret", "set", "provider"], &secret).expect(0);
+    let proxy =
+        format!("issuer = '{}'\nclient_id = '{id}'\nclient_secret = '${{secret:provider}}'", issuer.url());
+    write_config(&home, &format!("[auth.proxy]\n{proxy}\nscopes = ['openid']\nallow_everyone = true\n"));
+    let hub = home.start(&["serve", "--listen", &address]);
+    for (library, name) in LIBRARIES.into_iter().zip(["radia", "sophie", "adele"]) {
         let user = User::new(name);
-        let seen = library.client(&hub.url, &user, &["small__echo"]);
-        assert_eq!(seen["texts"], json!(["{}"]), "{library:?}");
-        let pages = user.pages();
-        assert_eq!(pages.len(), 1, "{library:?}");
-        assert!(pages[0][0].starts_with("Allow ") && pages[0].len() >= 3, "{library:?}: {pages:?}");
+        call_tool(library, &hub, &user);
+        let pages = user.pages().remove(0);
+        // The hub asks first, because the issuer knows nothing of the clients.
+        assert_eq!(pages.iter().position(|page| page == "Sign-in"), Some(1), "{library:?}: {pages:?}");
     }
-    assert_eq!(issuer.count("registrations"), 0);
+    assert_eq!(issuer.count("registrations"), 1, "a client registered at the issuer");
+}
+
+/// Writes the user's own configuration, with one server.
+fn write_config(home: &Home, auth: &str) {
+    let script = home.path("server.py");
+    home.write_user_config(&format!(
+        "{auth}\n[servers.small]\ncommand = 'python3'\nargs = [{:?}]\n",
+        script.to_str().unwrap()
+    ));
+}
+
+/// Calls a tool with a client that knows nothing but the URL of the hub.
+fn call_tool(library: Library, hub: &Serving, user: &User) {
+    assert!(hub.post("{}").starts_with("HTTP/1.1 401"), "anyone may call");
+    let seen = library.client(&hub.url, user, &["small__echo"]);
+    assert_eq!(seen["texts"], json!(["{}"]), "{library:?}");
 }
