@@ -120,9 +120,9 @@ impl Stage {
     /// Waits until a call has this result: a hub notices within a second what another process did.
     #[track_caller]
     fn expect(&self, hub: &Serving, tool: &str, result: &str) {
-        let mut last = String::new();
+        let (mut client, mut last) = (client(hub), String::new());
         let look = || {
-            last = call(hub, tool);
+            last = text_of(&mut client, tool);
             Ok((last == result).then_some(()))
         };
         let seen = wait_until("the result", look);
@@ -132,19 +132,27 @@ impl Stage {
     /// Waits until calls and the status ask for a login.
     #[track_caller]
     fn expect_login_required(&self, hub: &Serving) {
-        wait_until("a login is required", || {
-            Ok(call(hub, "whoami").contains("toolbay login notes").then_some(()))
-        })
-        .unwrap();
+        let mut client = client(hub);
+        let look = || Ok(text_of(&mut client, "whoami").contains("toolbay login notes").then_some(()));
+        wait_until("a login is required", look).unwrap();
         let status = self.home.run(&["status"]).stdout;
         assert!(status.contains("login required: toolbay login notes"), "{status}");
     }
 }
 
-/// Calls a tool through the hub, and returns the text of the result or of the error.
+fn client(hub: &Serving) -> Client {
+    let address = hub.url.trim_start_matches("http://").trim_end_matches("/mcp");
+    Client::open(address.parse().unwrap()).unwrap()
+}
+
+/// Calls a tool through the hub with a new client.
 fn call(hub: &Serving, tool: &str) -> String {
-    let address = hub.url.trim_start_matches("http://").trim_end_matches("/mcp").parse().unwrap();
-    let answer = Client::open(address).unwrap().call(&format!("notes__{tool}"), json!({})).unwrap();
+    text_of(&mut client(hub), tool)
+}
+
+/// The text of the result of a call, or of the error.
+fn text_of(client: &mut Client, tool: &str) -> String {
+    let answer = client.call(&format!("notes__{tool}"), json!({})).unwrap();
     let text = answer["result"]["content"][0]["text"].as_str().or(answer["error"]["message"].as_str());
     text.unwrap_or_else(|| panic!("{answer:#}")).to_owned()
 }
