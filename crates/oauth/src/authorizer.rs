@@ -310,10 +310,8 @@ impl Authorizer {
                 return;
             }
         }
-        // Tokens stay if the store cannot be read now.
-        if let Ok(None) = self.load().await {
-            self.0.state.lock().tokens = None;
-        }
+        // A store that cannot be read now is read with its next change.
+        let _ = self.load().await;
     }
 
     /// Looks for tokens in the store, once. A refusal makes us look again.
@@ -331,15 +329,28 @@ impl Authorizer {
         }
     }
 
+    /// Takes over what the store has: tokens, or that there are none any more.
     async fn load(&self) -> Result<Option<Arc<ActiveTokens>>, Arc<OAuthError>> {
+        // Asked for before, and remembered with the tokens: what changes meanwhile is read again.
+        let stamp = self.0.config.store.stamp();
+        let found = self.stored().await;
+        let mut state = self.0.state.lock();
+        state.stamp = stamp;
+        // Tokens stay if the store cannot be read now.
+        if let Ok(found) = &found {
+            state.tokens.clone_from(found);
+            if found.is_some() {
+                self.0.is_idle.store(false, Relaxed);
+            }
+        }
+        found
+    }
+
+    async fn stored(&self) -> Result<Option<Arc<ActiveTokens>>, Arc<OAuthError>> {
         let AuthorizerConfig { store, key, .. } = &self.0.config;
-        self.0.state.lock().stamp = store.stamp();
         let Some(login) = store.login(key).await.map_err(OAuthError::from)? else { return Ok(None) };
         let Some(tokens) = store.tokens(&login).await.map_err(OAuthError::from)? else { return Ok(None) };
-        let active = Arc::new(ActiveTokens::new(tokens)?);
-        self.0.state.lock().tokens = Some(active.clone());
-        self.0.is_idle.store(false, Relaxed);
-        Ok(Some(active))
+        Ok(Some(Arc::new(ActiveTokens::new(tokens)?)))
     }
 
     /// There was no token.
