@@ -58,7 +58,7 @@ use consent::{Consent, Decision};
 use endpoints::Endpoint;
 use grants::{GrantId, Grants, Lifetimes, NewGrant};
 use rate::RateLimit;
-use signature::{BrowserKey, Cookies, Purpose};
+use signature::{BrowserKey, Cookies, SignaturePurpose};
 
 /// For how long a browser is known to be that of a person, in seconds.
 const KNOWN_USER: u64 = 8 * 3600;
@@ -229,7 +229,7 @@ impl AuthorizationProxy {
     fn approved_by(&self, headers: &HeaderMap, request: &AuthorizationRequest) -> Option<String> {
         let kind = RedirectKind::of(&request.redirect_uri, &self.settings.redirect_schemes);
         let cookie = self.cookies.get(headers, USER_COOKIE).filter(|_| kind == Ok(RedirectKind::Web))?;
-        let person: String = self.key.open(Purpose::User, &cookie)?;
+        let person: String = self.key.open(SignaturePurpose::User, &cookie)?;
         let AuthorizationRequest { client_id, redirect_uri, scopes, .. } = request;
         self.approvals.contains(&person, client_id, redirect_uri, scopes).then_some(person)
     }
@@ -289,8 +289,11 @@ impl AuthorizationProxy {
             }
         };
         let state = identity.state().clone();
-        let value =
-            self.key.sign(Purpose::Login, &(state.expose(), &request.client_id), LOGIN_TIME.as_secs());
+        let value = self.key.sign(
+            SignaturePurpose::Login,
+            &(state.expose(), &request.client_id),
+            LOGIN_TIME.as_secs(),
+        );
         let cookie = LoginCookie { cookies: self.cookies, name: login_cookie(state.expose()), value };
         match self.logins.insert(&state, PendingLogin { request, identity, approved_by }) {
             Ok(()) => Ok((url, cookie)),
@@ -310,7 +313,7 @@ impl AuthorizationProxy {
         let Some(login) = self.logins.take(state) else { return expired() };
         let cookie = self.cookies.get(headers, &login_cookie(state));
         let signed: Option<(String, String)> =
-            cookie.and_then(|cookie| self.key.open(Purpose::Login, &cookie));
+            cookie.and_then(|cookie| self.key.open(SignaturePurpose::Login, &cookie));
         if signed.is_none_or(|(of, client_id)| of != state || client_id != login.request.client_id) {
             return expired();
         }
@@ -352,7 +355,7 @@ impl AuthorizationProxy {
             Ok(code) => {
                 tracing::info!(%principal, client_id = request.client_id, "a person logged in");
                 let mut response = response::see_other(&request.code_url(self.issuer(), code.expose()));
-                let user = self.key.sign(Purpose::User, &principal.as_str(), KNOWN_USER);
+                let user = self.key.sign(SignaturePurpose::User, &principal.as_str(), KNOWN_USER);
                 self.cookies.set(&mut response, USER_COOKIE, &user, KNOWN_USER);
                 response
             }

@@ -24,7 +24,7 @@ use crate::{
     principal::Principal,
     proxy::{
         response::{self, escape},
-        signature::{BrowserKey, Cookies, Purpose},
+        signature::{BrowserKey, Cookies, SignaturePurpose},
     },
     public_url::PublicUrl,
 };
@@ -147,7 +147,7 @@ impl ServerLogins {
         let at = at.as_ref().and_then(Url::host_str).unwrap_or_default();
         // Only the browser that got this page can send its form.
         let Ok(nonce) = Credential::random() else { return unavailable() };
-        let form = self.key.sign(Purpose::ServerLogin, &(id, nonce.expose()), PAGE_TIME.as_secs());
+        let form = self.key.sign(SignaturePurpose::ServerLogin, &(id, nonce.expose()), PAGE_TIME.as_secs());
         let body = format!(
             "<p>A user of this hub is about to get access to your account at another service.</p>\n\
              <dl>\n<dt>User of this hub</dt><dd>{principal}</dd>\n<dt>Gets access to</dt><dd>{server}</dd>\n\
@@ -162,7 +162,7 @@ impl ServerLogins {
             action = escape(&format!("{}{PAGES}{id}", self.base)),
         );
         let mut response = response::page(StatusCode::OK, "Log in to a server", &body);
-        let cookie = self.key.sign(Purpose::ServerLogin, &nonce.expose(), PAGE_TIME.as_secs());
+        let cookie = self.key.sign(SignaturePurpose::ServerLogin, &nonce.expose(), PAGE_TIME.as_secs());
         self.cookies.set(&mut response, "server-login", &cookie, PAGE_TIME.as_secs());
         response
     }
@@ -172,7 +172,7 @@ impl ServerLogins {
         let id = path.strip_prefix(PAGES).unwrap_or_default();
         let form = form_urlencoded::parse(body).find(|(name, _)| name == "form");
         let form: Option<(String, String)> =
-            form.and_then(|(_, form)| self.key.open(Purpose::ServerLogin, &form));
+            form.and_then(|(_, form)| self.key.open(SignaturePurpose::ServerLogin, &form));
         let of_browser = self.of_browser(headers);
         let is_own_form = form.is_some_and(|(of, nonce)| of == id && of_browser.as_deref() == Some(&*nonce));
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
@@ -186,7 +186,7 @@ impl ServerLogins {
             return gone();
         };
         // From now on, this browser is the one whose response counts.
-        let cookie = self.key.sign(Purpose::ServerLogin, &page.state, PAGE_TIME.as_secs());
+        let cookie = self.key.sign(SignaturePurpose::ServerLogin, &page.state, PAGE_TIME.as_secs());
         let mut response = response::go_on(&page.authorization_url, "Log in to a server");
         self.cookies.set(&mut response, "server-login", &cookie, PAGE_TIME.as_secs());
         response
@@ -214,7 +214,7 @@ impl ServerLogins {
 
     /// What was signed for this browser last.
     fn of_browser(&self, headers: &HeaderMap) -> Option<String> {
-        self.key.open(Purpose::ServerLogin, &self.cookies.get(headers, "server-login")?)
+        self.key.open(SignaturePurpose::ServerLogin, &self.cookies.get(headers, "server-login")?)
     }
 }
 

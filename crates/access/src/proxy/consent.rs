@@ -14,7 +14,7 @@ use super::{
     endpoints,
     response::{self, escape},
     settings::ProxySettings,
-    signature::{BrowserKey, Cookies, Purpose},
+    signature::{BrowserKey, Cookies, SignaturePurpose},
 };
 
 /// How long a person may look at the page, in seconds.
@@ -49,8 +49,8 @@ impl Consent<'_> {
             Some(nonce) => nonce,
             None => Credential::random()?.expose().to_owned(),
         };
-        let form = self.key.sign(Purpose::Request, &(&nonce, request), PAGE_TIME);
-        let cookie = self.key.sign(Purpose::Consent, &(&nonce, &request.client_id), PAGE_TIME);
+        let form = self.key.sign(SignaturePurpose::Request, &(&nonce, request), PAGE_TIME);
+        let cookie = self.key.sign(SignaturePurpose::Consent, &(&nonce, &request.client_id), PAGE_TIME);
         let title = format!("Allow {} to use this hub?", client.name);
         let mut page = response::page(StatusCode::OK, &title, &self.body(request, client, &form));
         self.cookies.set(&mut page, &name, &cookie, PAGE_TIME);
@@ -107,7 +107,7 @@ impl Consent<'_> {
             return None;
         }
         let (nonce, request): (String, AuthorizationRequest) =
-            self.key.open(Purpose::Request, form.get("request")?)?;
+            self.key.open(SignaturePurpose::Request, form.get("request")?)?;
         if self.nonce(headers, &request.client_id)? != nonce {
             return None;
         }
@@ -120,7 +120,7 @@ impl Consent<'_> {
 
     fn nonce(&self, headers: &HeaderMap, client_id: &str) -> Option<String> {
         let cookie = self.cookies.get(headers, &cookie_name(client_id))?;
-        let (nonce, of): (String, String) = self.key.open(Purpose::Consent, &cookie)?;
+        let (nonce, of): (String, String) = self.key.open(SignaturePurpose::Consent, &cookie)?;
         (of == client_id).then_some(nonce)
     }
 

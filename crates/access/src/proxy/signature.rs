@@ -19,7 +19,7 @@ impl std::fmt::Debug for BrowserKey {
 
 /// What a signed text is for. One is never taken for another.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Purpose {
+pub(crate) enum SignaturePurpose {
     /// A request that a person is asked about, in the form of the consent page.
     Request,
     /// The cookie that belongs to that form.
@@ -32,7 +32,7 @@ pub(crate) enum Purpose {
     User,
 }
 
-impl Purpose {
+impl SignaturePurpose {
     fn name(self) -> &'static str {
         match self {
             Self::Request => "request",
@@ -50,7 +50,7 @@ impl BrowserKey {
     }
 
     /// Signs a value that is valid for `seconds`.
-    pub(crate) fn sign(&self, purpose: Purpose, value: &impl Serialize, seconds: u64) -> String {
+    pub(crate) fn sign(&self, purpose: SignaturePurpose, value: &impl Serialize, seconds: u64) -> String {
         // Strings and numbers in structures: writing them cannot fail.
         let text = serde_json::to_vec(&(unix_time() + seconds, value)).unwrap_or_default();
         let tag = hmac::sign(&self.0, &Self::signed(purpose, &text));
@@ -58,7 +58,7 @@ impl BrowserKey {
     }
 
     /// Returns a value that we signed for this purpose, unless it has expired.
-    pub(crate) fn open<T: DeserializeOwned>(&self, purpose: Purpose, signed: &str) -> Option<T> {
+    pub(crate) fn open<T: DeserializeOwned>(&self, purpose: SignaturePurpose, signed: &str) -> Option<T> {
         let (text, tag) = signed.split_once('.')?;
         let (text, tag) = (URL_SAFE_NO_PAD.decode(text).ok()?, URL_SAFE_NO_PAD.decode(tag).ok()?);
         hmac::verify(&self.0, &Self::signed(purpose, &text), &tag).ok()?;
@@ -66,7 +66,7 @@ impl BrowserKey {
         (unix_time() < expires).then_some(value)
     }
 
-    fn signed(purpose: Purpose, text: &[u8]) -> Vec<u8> {
+    fn signed(purpose: SignaturePurpose, text: &[u8]) -> Vec<u8> {
         [purpose.name().as_bytes(), b"\0", text].concat()
     }
 }
@@ -123,17 +123,20 @@ mod tests {
     #[test]
     fn only_what_was_signed_for_the_purpose_is_opened() {
         let key = BrowserKey::new().unwrap();
-        let signed = key.sign(Purpose::Consent, &("a", 1), 60);
-        assert_eq!(key.open::<(String, u32)>(Purpose::Consent, &signed), Some(("a".to_owned(), 1)));
-        assert_eq!(key.open::<(String, u32)>(Purpose::Login, &signed), None);
-        assert_eq!(BrowserKey::new().unwrap().open::<(String, u32)>(Purpose::Consent, &signed), None);
-        let expired = key.sign(Purpose::Consent, &("a", 1), 0);
-        assert_eq!(key.open::<(String, u32)>(Purpose::Consent, &expired), None);
+        let signed = key.sign(SignaturePurpose::Consent, &("a", 1), 60);
+        assert_eq!(key.open::<(String, u32)>(SignaturePurpose::Consent, &signed), Some(("a".to_owned(), 1)));
+        assert_eq!(key.open::<(String, u32)>(SignaturePurpose::Login, &signed), None);
+        assert_eq!(
+            BrowserKey::new().unwrap().open::<(String, u32)>(SignaturePurpose::Consent, &signed),
+            None
+        );
+        let expired = key.sign(SignaturePurpose::Consent, &("a", 1), 0);
+        assert_eq!(key.open::<(String, u32)>(SignaturePurpose::Consent, &expired), None);
         for at in 0..signed.len() {
             let mut changed = signed.clone().into_bytes();
             changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
             let changed = String::from_utf8(changed).unwrap();
-            assert_eq!(key.open::<(String, u32)>(Purpose::Consent, &changed), None, "{at}");
+            assert_eq!(key.open::<(String, u32)>(SignaturePurpose::Consent, &changed), None, "{at}");
         }
     }
 

@@ -16,10 +16,12 @@ use super::{
     response,
 };
 
-type TokenResult = Result<Response<Bytes>, Response<Bytes>>;
+/// The response to a request that is refused.
+type Refused = Box<Response<Bytes>>;
+type TokenResult = Result<Response<Bytes>, Refused>;
 
-fn bad(code: &str, description: &str) -> Response<Bytes> {
-    response::error(StatusCode::BAD_REQUEST, code, description)
+fn bad(code: &str, description: &str) -> Refused {
+    Box::new(response::error(StatusCode::BAD_REQUEST, code, description))
 }
 
 impl AuthorizationProxy {
@@ -27,7 +29,7 @@ impl AuthorizationProxy {
     pub(super) async fn token(&self, headers: &HeaderMap, body: &[u8]) -> Response<Bytes> {
         let answer = self.token_result(headers, body).await;
         answer.unwrap_or_else(|error| match self.failures.allows() {
-            true => error,
+            true => *error,
             false => response::too_many("too many requests were refused of late; try again in a minute"),
         })
     }
@@ -102,14 +104,14 @@ impl AuthorizationProxy {
         };
         match revoked.await {
             Ok(()) => response::json(StatusCode::OK, &json!({})),
-            Err(error) => error,
+            Err(refused) => *refused,
         }
     }
 
     /// The registration endpoint (RFC 7591).
     pub(super) async fn register(&self, headers: &HeaderMap, body: &[u8]) -> Response<Bytes> {
         if !is_content(headers, "application/json") {
-            return bad("invalid_client_metadata", "Content-Type must be application/json");
+            return *bad("invalid_client_metadata", "Content-Type must be application/json");
         }
         let (schemes, scopes) = (&self.settings.redirect_schemes, &self.settings.scopes());
         let request = RegistrationRequest { body, schemes, scopes };
@@ -123,22 +125,22 @@ impl AuthorizationProxy {
                     InvalidClient::RedirectUri(_) => "invalid_redirect_uri",
                     _ => "invalid_client_metadata",
                 };
-                bad(code, &problem.to_string())
+                *bad(code, &problem.to_string())
             }
             Err(RegistrationError::Storage(error)) => {
                 tracing::error!(%error, "cannot save the registration of a client");
-                unavailable()
+                *unavailable()
             }
         }
     }
 
     /// Ends a grant, in memory and on disk.
-    async fn end(&self, id: &GrantId) -> Result<(), Response<Bytes>> {
+    async fn end(&self, id: &GrantId) -> Result<(), Refused> {
         self.grants.revoke(id);
         self.save(id).await
     }
 
-    async fn save(&self, id: &GrantId) -> Result<(), Response<Bytes>> {
+    async fn save(&self, id: &GrantId) -> Result<(), Refused> {
         self.grants.save(id).await.map_err(|error| {
             tracing::error!(%error, directory = %self.settings.directory.display(), "cannot save a login");
             unavailable()
@@ -169,7 +171,7 @@ fn check_code(code: &Code, client_id: &str, form: &Parameters) -> Result<(), &'s
     }
 }
 
-fn read_form(headers: &HeaderMap, body: &[u8]) -> Result<Parameters, Response<Bytes>> {
+fn read_form(headers: &HeaderMap, body: &[u8]) -> Result<Parameters, Refused> {
     if !is_content(headers, "application/x-www-form-urlencoded") {
         return Err(bad("invalid_request", "Content-Type must be application/x-www-form-urlencoded"));
     }
@@ -181,7 +183,7 @@ fn read_form(headers: &HeaderMap, body: &[u8]) -> Result<Parameters, Response<By
 }
 
 /// All clients are public: they say who they are and prove nothing but PKCE and their tokens.
-fn client_id<'a>(headers: &HeaderMap, form: &'a Parameters) -> Result<&'a str, Response<Bytes>> {
+fn client_id<'a>(headers: &HeaderMap, form: &'a Parameters) -> Result<&'a str, Refused> {
     if headers.contains_key(header::AUTHORIZATION) || form.get("client_secret").is_some() {
         let mut response = response::error(
             StatusCode::UNAUTHORIZED,
@@ -190,7 +192,7 @@ fn client_id<'a>(headers: &HeaderMap, form: &'a Parameters) -> Result<&'a str, R
         );
         let scheme = http::HeaderValue::from_static("Basic realm=\"toolbay\"");
         response.headers_mut().insert(header::WWW_AUTHENTICATE, scheme);
-        return Err(response);
+        return Err(Box::new(response));
     }
     form.get("client_id").ok_or_else(|| bad("invalid_request", "client_id is missing"))
 }
@@ -213,7 +215,7 @@ fn issued(tokens: &IssuedTokens) -> Response<Bytes> {
     response::json(StatusCode::OK, &body)
 }
 
-fn refused(error: &GrantError) -> Response<Bytes> {
+fn refused(error: &GrantError) -> Refused {
     match error {
         GrantError::Invalid | GrantError::Reused | GrantError::Expired => {
             bad("invalid_grant", &error.to_string())
@@ -226,7 +228,7 @@ fn refused(error: &GrantError) -> Response<Bytes> {
     }
 }
 
-fn unavailable() -> Response<Bytes> {
+fn unavailable() -> Refused {
     let description = "the hub cannot do that now; its log says why";
-    response::error(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", description)
+    Box::new(response::error(StatusCode::SERVICE_UNAVAILABLE, "temporarily_unavailable", description))
 }

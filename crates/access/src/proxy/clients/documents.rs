@@ -31,13 +31,13 @@ const FETCHES: usize = 4;
 #[derive(Debug)]
 pub(super) struct Documents {
     fetch: Arc<dyn Fetch>,
-    known: Mutex<HashMap<String, Known>>,
+    known: Mutex<HashMap<String, KnownDocument>>,
     fetches: Semaphore,
     rate: RateLimit,
 }
 
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownDocument {
     until: Instant,
     found: Result<Arc<ProxyClient>, InvalidClient>,
 }
@@ -116,7 +116,7 @@ impl Documents {
             let first = known.iter().min_by_key(|(_, one)| one.until).map(|(url, _)| url.clone());
             first.and_then(|url| known.remove(&url));
         }
-        known.insert(url.to_owned(), Known { until: now + age, found });
+        known.insert(url.to_owned(), KnownDocument { until: now + age, found });
     }
 }
 
