@@ -93,7 +93,7 @@ pub struct Issuer {
 
 enum Verifier {
     Keys(Arc<KeySet>),
-    Introspection(Introspection),
+    Introspection(Box<Introspection>),
 }
 
 impl Issuer {
@@ -104,7 +104,7 @@ impl Issuer {
                 Verifier::Keys(Arc::new(KeySet::new(&config.issuer, url.clone(), fetch, tasks)))
             }
             Verification::Introspection(settings) => {
-                Verifier::Introspection(Introspection::new(&config.issuer, settings.clone(), fetch))
+                Verifier::Introspection(Box::new(Introspection::new(&config.issuer, settings.clone(), fetch)))
             }
         };
         Self { config, verifier, accepted: AcceptedTokens::default() }

@@ -61,15 +61,15 @@ struct KeyState {
     retry_at: Instant,
     refetches: Refetches,
     unknown: HashMap<String, Instant>,
-    reading: Option<Reading>,
+    reading: Option<KeyReading>,
 }
 
 /// The end of the task that reads keys.
-type Reading = Shared<BoxFuture<'static, ()>>;
+type KeyReading = Shared<BoxFuture<'static, ()>>;
 
 enum Lookup {
     Found(Vec<Arc<VerificationKey>>),
-    Wait(Reading),
+    Wait(KeyReading),
     Unknown,
     Unavailable,
 }
@@ -162,7 +162,7 @@ impl KeySet {
     }
 
     /// Reads the keys in a task of its own, so that the end of a request does not end it.
-    fn start(self: &Arc<Self>, state: &mut KeyState) -> Reading {
+    fn start(self: &Arc<Self>, state: &mut KeyState) -> KeyReading {
         if let Some(reading) = state.running() {
             return reading;
         }
@@ -241,7 +241,7 @@ enum Attempt {
 }
 
 impl KeyState {
-    fn running(&self) -> Option<Reading> {
+    fn running(&self) -> Option<KeyReading> {
         self.reading.clone().filter(|reading| reading.peek().is_none())
     }
 
