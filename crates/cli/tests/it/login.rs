@@ -105,7 +105,7 @@ fn a_hub_waits_for_a_login_of_another_process_and_follows_a_logout() {
     // The hub had begun a login for the call above, so the port of its registration was in use.
     assert_eq!(log.registrations, 2);
     // `resource` is byte for byte what the metadata says.
-    assert_eq!(server.resources(), [server.url.clone()]);
+    assert_eq!(server.resources(), std::slice::from_ref(&server.url));
 
     let ended = run(&home, &["logout", "far"]).expect(0);
     assert!(ended.stderr.contains("its tokens are revoked"), "{ended:#?}");
@@ -156,6 +156,7 @@ fn a_forgotten_client_is_registered_again_once() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "the browser that is opened is found in `PATH`")]
 fn a_browser_is_opened_without_a_shell() {
     let (_beside, server, home) = stage();
     fs::create_dir(home.path("bin")).unwrap();

@@ -211,17 +211,23 @@ async fn each_principal_has_its_own_connection_and_the_owners_stay_the_owners() 
     assert!(hub.host.server("mail").is_some());
 }
 
+/// How many calls: `cargo xtask verify isolation` does twenty thousand.
+#[expect(clippy::disallowed_methods, reason = "a longer run is asked for by a variable")]
+fn calls() -> usize {
+    std::env::var("TOOLBAY_ISOLATION_CALLS").ok().and_then(|count| count.parse().ok()).unwrap_or(1200)
+}
+
 /// Two principals call at once, over both kinds of revisions, with progress and logs. Nothing of one reaches the other.
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_of_one_principal_reaches_another() {
-    let calls: usize = std::env::var("TOOLBAY_ISOLATION_CALLS").map_or(1200, |count| count.parse().unwrap());
+    let (calls, tasks) = (calls(), TaskTracker::new());
     let hub = Arc::new(SharedHub::start().await);
     for user in ["ann", "ben"] {
         hub.tools_when_ready(user, &format!("mail__tool_of_{user}")).await;
     }
     let worker = |user: &'static str, other: &'static str, total: f64, share: usize| {
         let hub = hub.clone();
-        tokio::spawn(async move {
+        tasks.spawn(async move {
             let authorization = format!("Bearer {user}");
             let open = Ask::post(&initialize("2025-11-25")).header("authorization", &authorization);
             let opened = open.send(&hub.address).await;
