@@ -4,7 +4,7 @@
 //!
 //! A server that wants authorization refuses a request with a [`Challenge`]. [`discover`] finds out from it which authorization
 //! server counts and how the resource is named. [`login`] registers the client there if needed, sends the user to it through a
-//! [`UserAgent`] and exchanges the code for [`Tokens`]. An [`Authorizer`] per server has the headers of each request, renews
+//! [`UserAgent`] and exchanges the code for [`Tokens`](token::Tokens). An [`Authorizer`] per server has the headers of each request, renews
 //! tokens before they expire and reacts to refusals. Other [`Grant`]s need no user.
 //!
 //! # Invariants
