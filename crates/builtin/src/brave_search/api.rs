@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
+use toolbay_protocol::redact::KnownSecrets;
 use toolbay_server::{ToolContext, ToolError};
 use toolbay_transport::http::client::{HttpError, JsonResponse, JsonService};
 
@@ -156,7 +157,7 @@ impl Api {
                     continue;
                 }
                 Ok(response) if !is_last && response.status.is_server_error() => retry_after(&response),
-                Ok(response) => return Err(status_error(&response)),
+                Ok(response) => return Err(status_error(&response, &headers)),
                 // One that is late was waited for long enough.
                 Err(error @ HttpError::Slow { .. }) => return Err(error.into()),
                 Err(error) if is_last => return Err(error.into()),
@@ -229,7 +230,7 @@ fn parse<T: DeserializeOwned>(response: &[u8]) -> Result<T, ApiError> {
 }
 
 /// What a refusal says: the reason that the service gives, or the beginning of its text.
-fn status_error(response: &JsonResponse) -> ApiError {
+fn status_error(response: &JsonResponse, sent: &HeaderMap) -> ApiError {
     const MAX_SHOWN: usize = 500;
     let body: Option<Value> = serde_json::from_slice(&response.body).ok();
     let detail = body.as_ref().and_then(|body| body["error"]["detail"].as_str().map(str::to_owned));
@@ -237,7 +238,13 @@ fn status_error(response: &JsonResponse) -> ApiError {
         let text = String::from_utf8_lossy(&response.body);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     });
-    let detail: String = detail.chars().take(MAX_SHOWN).collect();
+    // A service may repeat what it was sent.
+    let known = KnownSecrets::default();
+    sent.values()
+        .filter(|value| value.is_sensitive())
+        .filter_map(|value| value.to_str().ok())
+        .for_each(|value| known.add(value));
+    let detail: String = known.hide(&detail).chars().take(MAX_SHOWN).collect();
     let detail = if detail.is_empty() { detail } else { format!(": {detail}") };
     ApiError::Status { status: response.status, detail }
 }

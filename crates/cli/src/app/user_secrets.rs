@@ -26,11 +26,12 @@ pub(crate) struct UserSecrets {
 impl UserSecrets {
     /// Without commands yet. A locked keyring does not ask: what starts servers must not wait for people.
     pub(crate) fn new(context: &Context) -> Self {
+        let home = context.env.home.clone().filter(|home| home.is_dir());
         Self {
             commands: Arc::default(),
             context: CommandContext {
                 environment: context.env.variables.clone(),
-                directory: context.env.home.clone().unwrap_or_else(|| PathBuf::from("/")),
+                directory: home.unwrap_or_else(|| PathBuf::from("/")),
                 shim: Shim::current_exe(),
                 tasks: context.tasks.clone(),
             },

@@ -14,6 +14,9 @@ const MAX_VALUES: usize = 4096;
 /// A shorter text cannot be told from others that are no secret.
 const MIN_LENGTH: usize = 4;
 
+/// What is at the end of a text that was cut, perhaps in the middle of a secret.
+const CUT: char = '…';
+
 /// The values of secrets that servers were started with, to take them out of texts.
 ///
 /// What a server writes, or an error says about its URL, may contain them in places where nothing suggests a secret. Clones
@@ -47,7 +50,15 @@ impl KnownSecrets {
         let ranges = values.iter().flat_map(|value| {
             memchr::memmem::find_iter(text.as_bytes(), value.as_bytes()).map(|at| at..at + value.len())
         });
-        without(text, ranges.collect())
+        let cut = text.strip_suffix(CUT).into_iter().flat_map(|kept| {
+            let beginning = |value: &Arc<str>| {
+                (1..value.len())
+                    .rev()
+                    .find(|end| value.is_char_boundary(*end) && kept.ends_with(&value[..*end]))
+            };
+            values.iter().filter_map(beginning).map(|length| kept.len() - length..kept.len())
+        });
+        without(text, ranges.chain(cut).collect())
     }
 }
 
@@ -74,6 +85,8 @@ mod tests {
             ("second \"line\" of it", "*** of it"),
             (r#"{"key":"first line\nsecond \"line\""}"#, r#"{"key":"***"}"#),
             ("abc is too short", "abc is too short"),
+            ("it was hunter…", "it was ***…"),
+            ("it was hunter", "it was hunter"),
         ] {
             assert_eq!(known.hide(text), shown);
         }
