@@ -261,7 +261,8 @@ impl HubPlan {
             shim: Shim::current_exe(),
             cache: context.env.catalogs(),
             connector: Some(built_in.connector(defaults)),
-            authorizers: Logins::open(context).map(Logins::authorizers),
+            authorizers: Logins::open(context)
+                .map(|logins| logins.with_secrets(secrets.clone()).authorizers()),
             chain: Some(self.chain.clone()),
             client: None,
             secrets: Some(secrets.lookup()),

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, ffi::OsString, sync::Arc, time::Duration};
 
-use http::Uri;
+use http::{HeaderMap, Method, Uri};
+use tokio::sync::OnceCell;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_access::Principal;
 use toolbay_config::{Remote, ServerConfig, ServerEndpoint};
@@ -12,13 +13,16 @@ use toolbay_oauth::{
     RedirectInbox, store::LockDirectory,
 };
 use toolbay_secrets::KeyringPrompts;
-use toolbay_transport::http::client::RequestAuthorizer;
+use toolbay_transport::http::client::{
+    AfterRefusal, AuthorizationFailure, AuthorizerFuture, RefusedRequest, RequestAuthorizer,
+};
 
 use crate::app::{
     context::Context,
     error::CliError,
     login_settings::{BrokenAuthorizer, grant, settings},
     login_store::LoginStorage,
+    user_secrets::{UserSecrets, in_full},
 };
 
 /// How long a login waits that was begun for a client, or by a command without a limit of its own.
@@ -38,6 +42,8 @@ pub(crate) struct Logins {
     tasks: TaskTracker,
     /// Where renewals run.
     renewals: TaskTracker,
+    /// Where secrets of entries come from.
+    secrets: UserSecrets,
     stop: CancellationToken,
 }
 
@@ -62,6 +68,7 @@ impl Logins {
             variables: context.env.variables.clone(),
             tasks: context.tasks.clone(),
             renewals: context.renewals.clone(),
+            secrets: UserSecrets::new(context),
             stop: context.stop.clone(),
         })
     }
@@ -75,10 +82,18 @@ impl Logins {
         Self { principal: principal.to_string(), redirect_inbox, ..self.clone() }
     }
 
+    /// The same with the secrets of a configuration, those of its commands included.
+    pub(crate) fn with_secrets(self, secrets: UserSecrets) -> Self {
+        Self { secrets, ..self }
+    }
+
     /// The authorizers of all servers of a host.
     pub(crate) fn authorizers(self) -> Authorizers {
         Authorizers::new(move |config| {
             let ServerEndpoint::Url(remote) = &config.endpoint else { return None };
+            if remote.oauth.is_configured && !config.secrets.is_empty() {
+                return Some(Arc::new(LateAuthorizer::new(self.clone(), config.clone())));
+            }
             Some(match self.authorizer(config, remote, LOGIN_TIMEOUT) {
                 Ok(authorizer) => Arc::new(authorizer?),
                 Err(why) => Arc::new(BrokenAuthorizer(why)) as Arc<dyn RequestAuthorizer>,
@@ -120,6 +135,91 @@ impl Logins {
             is_login_expected: remote.oauth.is_configured,
             stop: self.stop.clone(),
         })))
+    }
+}
+
+/// A server with its secrets.
+///
+/// # Errors
+/// If one cannot be found, or not be used where it is referred to.
+pub(crate) async fn complete(config: &ServerConfig, secrets: &UserSecrets) -> Result<ServerConfig, String> {
+    let mut values = BTreeMap::new();
+    for name in config.secret_names() {
+        let secret = secrets.find(name).await.map_err(|error| in_full(&error))?;
+        values.insert(name.clone(), secret.expose().to_owned());
+    }
+    config.with_secrets(|name| values.get(name).map_or("", String::as_str))
+}
+
+/// The authorizer of a server whose entry has secrets, which are looked up when they are needed first.
+#[derive(Debug)]
+struct LateAuthorizer {
+    logins: Logins,
+    config: ServerConfig,
+    authorizer: OnceCell<Arc<dyn RequestAuthorizer>>,
+}
+
+impl LateAuthorizer {
+    fn new(logins: Logins, config: ServerConfig) -> Self {
+        Self { logins, config, authorizer: OnceCell::new() }
+    }
+
+    /// A secret that is not there may be set later, so only what succeeds is kept.
+    async fn get(&self) -> Result<&Arc<dyn RequestAuthorizer>, String> {
+        let make = || async {
+            let config = complete(&self.config, &self.logins.secrets).await?;
+            let ServerEndpoint::Url(remote) = &config.endpoint else {
+                return Err("it is not at a URL".to_owned());
+            };
+            let authorizer = self.logins.authorizer(&config, remote, LOGIN_TIMEOUT)?;
+            let authorizer = authorizer.ok_or("tokens would be sent in clear text, or `oauth` is off")?;
+            Ok(Arc::new(authorizer) as Arc<dyn RequestAuthorizer>)
+        };
+        self.authorizer.get_or_try_init(make).await
+    }
+}
+
+fn failed(reason: String) -> AuthorizationFailure {
+    AuthorizationFailure::Failed { reason, is_transient: false }
+}
+
+impl RequestAuthorizer for LateAuthorizer {
+    fn is_active(&self) -> bool {
+        self.authorizer.get().is_none_or(|authorizer| authorizer.is_active())
+    }
+
+    fn headers<'a>(
+        &'a self,
+        method: &'a Method,
+        url: &'a Uri,
+    ) -> AuthorizerFuture<'a, Result<HeaderMap, AuthorizationFailure>> {
+        Box::pin(async move { self.get().await.map_err(failed)?.headers(method, url).await })
+    }
+
+    fn accepted(&self, url: &Uri, received: &HeaderMap) {
+        if let Some(authorizer) = self.authorizer.get() {
+            authorizer.accepted(url, received);
+        }
+    }
+
+    fn refused<'a>(
+        &'a self,
+        request: RefusedRequest<'a>,
+    ) -> AuthorizerFuture<'a, Result<AfterRefusal, AuthorizationFailure>> {
+        Box::pin(async move { self.get().await.map_err(failed)?.refused(request).await })
+    }
+
+    fn changed(&self) -> AuthorizerFuture<'_, ()> {
+        Box::pin(async move {
+            match self.get().await {
+                Ok(authorizer) => authorizer.changed().await,
+                Err(_) => std::future::pending().await,
+            }
+        })
+    }
+
+    fn login_page(&self) -> AuthorizerFuture<'_, Result<String, String>> {
+        Box::pin(async move { self.get().await?.login_page().await })
     }
 }
 

@@ -72,7 +72,8 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
         base_env: variables,
         shim: Shim::current_exe(),
         connector: Some(BuiltInServers::new(context, OpenTrees::unstored(context), None).connector(None)),
-        authorizers: Logins::open(context).map(Logins::authorizers),
+        authorizers: Logins::open(context)
+            .map(|logins| logins.with_secrets(configuration.secrets.clone()).authorizers()),
         secrets: Some(configuration.secrets.lookup()),
         ..HostOptions::default()
     };

@@ -24,7 +24,7 @@ use crate::{
     app::{
         context::Context,
         error::CliError,
-        logins::{Logins, over_http},
+        logins::{Logins, complete, over_http},
         session,
     },
     args::{AuthSubcommand, LoginArgs, LogoutArgs},
@@ -46,7 +46,8 @@ const MAX_REFUSAL: usize = 256 * 1024;
 /// `toolbay login`: sends the user to the authorization server of a server, and stores the tokens.
 pub(crate) async fn login(context: &Context, args: &LoginArgs) -> Result<(), CliError> {
     let survey = ConfiguredServers::read(context)?;
-    let server = find(context, &survey, &args.server).await?;
+    let config = find(context, &survey, &args.server).await?;
+    let server = at_url(&config)?;
     let failed = |source| CliError::Login { action: "log in", server: args.server.clone(), source };
     let authorizer = authorizer(context, server, Duration::from_secs(args.timeout))?;
     if !matches!(authorizer.config().grant, Grant::Login) {
@@ -87,7 +88,8 @@ pub(crate) async fn login(context: &Context, args: &LoginArgs) -> Result<(), Cli
 /// `toolbay logout`: removes the tokens of a server and has them revoked.
 pub(crate) async fn logout(context: &Context, args: &LogoutArgs) -> Result<(), CliError> {
     let survey = ConfiguredServers::read(context)?;
-    let server = find(context, &survey, &args.server).await?;
+    let config = find(context, &survey, &args.server).await?;
+    let server = at_url(&config)?;
     let authorizer = authorizer(context, server, PROBE_TIMEOUT)?;
     let ended = end_login(authorizer.config()).await.map_err(|source| CliError::Login {
         action: "log out",
@@ -158,27 +160,30 @@ pub(crate) async fn auth(context: &Context, command: &AuthSubcommand) -> Result<
     table::print(context, &rows, "you are not logged in anywhere; `toolbay login NAME` logs in at a server")
 }
 
-/// Finds a configured server at a URL.
-async fn find<'a>(
-    context: &Context,
-    survey: &'a ConfiguredServers,
-    name: &str,
-) -> Result<(&'a ServerConfig, &'a Remote), CliError> {
+/// Finds a configured server at a URL, with its secrets.
+async fn find(context: &Context, survey: &ConfiguredServers, name: &str) -> Result<ServerConfig, CliError> {
     let Some(placed) = survey.find(name) else {
         return Err(session::explain(context, survey.unknown(name)).await);
     };
-    let ServerEndpoint::Url(remote) = &placed.server.endpoint else {
-        return Err(CliError::Usage {
-            message: format!("server `{name}` is not at a URL, so there is nothing to log in to"),
-            hint: Some(
-                "servers that are started as a command get credentials in `env` of their entry".to_owned(),
-            ),
-        });
-    };
+    at_url(&placed.server)?;
     if placed.server.permission == Permission::Pending {
         return Err(CliError::NeedsApproval { servers: vec![name.to_owned()] });
     }
-    Ok((&placed.server, remote))
+    let complete = complete(&placed.server, &survey.configuration.secrets).await;
+    complete.map_err(|why| CliError::usage(format!("server `{name}`: {why}")))
+}
+
+/// Where a server is.
+fn at_url(config: &ServerConfig) -> Result<(&ServerConfig, &Remote), CliError> {
+    match &config.endpoint {
+        ServerEndpoint::Url(remote) => Ok((config, remote)),
+        _ => Err(CliError::Usage {
+            message: format!("server `{}` is not at a URL, so there is nothing to log in to", config.name),
+            hint: Some(
+                "servers that are started as a command get credentials in `env` of their entry".to_owned(),
+            ),
+        }),
+    }
 }
 
 fn authorizer(

@@ -69,7 +69,10 @@ pub(super) fn gateway_options(
         allowed_origins: args.access.allow_origin.clone(),
         authenticators,
         allow_unauthenticated: args.allow_unauthenticated && args.token_file.is_none() && !args.has_issuer,
-        principal_servers: Some(ServersOfPrincipals::new(Logins::open(context), server_logins.clone())),
+        principal_servers: Some(ServersOfPrincipals::new(
+            Logins::open(context).map(|logins| logins.with_secrets(plan.secrets(context))),
+            server_logins.clone(),
+        )),
         server_logins,
         task_key: context.env.task_key(),
         first_list_wait: plan.hub.first_list_wait(),

@@ -315,13 +315,13 @@ fn a_call_that_needs_a_login_brings_its_url_and_there_is_one_login() {
 fn a_client_without_a_user_is_authorized_by_its_entry() {
     let (_beside, server, home) = stage();
     let oauth = json!({
-        "grant": "client_credentials", "client_id": "service", "client_secret": "${SERVICE_PASSWORD}", "scopes": ["read"],
+        "grant": "client_credentials", "client_id": "service", "client_secret": "${secret:SERVICE_PASSWORD}", "scopes": ["read"],
     });
     let entry = json!({ "url": server.url, "oauth": oauth });
     home.write("mcp.json", &json!({ "mcpServers": { "far": entry } }).to_string());
-    let mut command = home.command(&["call", "far__read", "--config", "mcp.json"]);
-    let output = command.env("SERVICE_PASSWORD", "pass word").output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "read done", "{output:?}");
+    let set = ["secret", "set", "SERVICE_PASSWORD", "--store", "plain-file"];
+    home.run_with_input(&set, "pass word").expect(0);
+    assert_eq!(run(&home, &["call", "far__read"]).expect(0).stdout.trim(), "read done");
     assert_eq!((server.log().client_grants, server.log().logins), (1, 0));
     let ran = run(&home, &["login", "far"]).expect(2);
     assert!(ran.stderr.contains("needs no login"), "{ran:#?}");

@@ -65,7 +65,7 @@ pub(crate) fn check(
             let ca = ca.map(|file| remote::read_ca(&base.join(file))).transpose()?;
             let headers = headers(written, &mut expansion)?;
             let oauth = match &written.oauth {
-                Some(written) => oauth::check(&plain_values("oauth", written, &mut expansion)?, base)?,
+                Some(written) => oauth::check(&oauth_values(written, &mut expansion)?, base)?,
                 None => OAuthConfig::default(),
             };
             let url = expansion.url(url);
@@ -137,16 +137,20 @@ fn headers(
     Ok(headers)
 }
 
-/// The values of a table in which secrets cannot be.
-fn plain_values(
-    table: &str,
+/// The values of `oauth`. Only passwords may be secrets.
+fn oauth_values(
     texts: &BTreeMap<String, Template>,
     expansion: &mut Expansion<'_>,
 ) -> Result<BTreeMap<String, String>, String> {
-    let value = |(key, text): (&String, &Template)| {
-        Ok((key.clone(), expansion.plain(&format!("{table}.{key}"), text)?))
-    };
-    texts.iter().map(value).collect()
+    let mut values = BTreeMap::new();
+    for (key, text) in texts {
+        let value = match key.ends_with("secret") {
+            true => expansion.optional(SecretPlace::OAuth(key.clone()), text),
+            false => Some(expansion.plain(&format!("oauth.{key}"), text)?),
+        };
+        values.extend(value.map(|value| (key.clone(), value)));
+    }
+    Ok(values)
 }
 
 fn check_command(command: Command) -> Result<Command, String> {

@@ -104,6 +104,22 @@ impl Default for OAuthConfig {
     }
 }
 
+impl OAuthConfig {
+    /// Puts a password where a reference to a secret was.
+    pub(crate) fn put_secret(&mut self, key: &str, value: String) -> Option<()> {
+        match (key, &mut self.grant) {
+            ("client_secret", _) => self.client_secret = Some(Secret::new(value)),
+            ("idp_client_secret", OAuthGrant::EnterpriseManaged { client_secret, .. }) => {
+                *client_secret = Some(Secret::new(value));
+            }
+            // It is not used.
+            ("idp_client_secret", _) => {}
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
 /// Which keys are allowed in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnknownKeys {

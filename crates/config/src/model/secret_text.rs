@@ -29,6 +29,8 @@ pub enum SecretPlace {
     Url,
     /// A header.
     Header(HeaderName),
+    /// A password in `oauth`, by its key.
+    OAuth(String),
     /// A setting of a built-in server, as a JSON pointer.
     Setting(String),
 }
@@ -130,6 +132,9 @@ fn put(endpoint: &mut ServerEndpoint, place: &SecretPlace, value: String) -> Res
             value.set_sensitive(true);
             remote.headers.insert(name.clone(), value);
         }
+        (ServerEndpoint::Url(remote), SecretPlace::OAuth(key)) => {
+            remote.oauth.put_secret(key, value).ok_or(MISPLACED)?;
+        }
         (ServerEndpoint::BuiltIn(built_in), SecretPlace::Setting(pointer)) => {
             HeaderValue::from_str(&value)
                 .map_err(|_| "it contains characters that are not allowed in a header")?;
@@ -149,6 +154,7 @@ impl fmt::Display for SecretPlace {
             Self::Variable(name) => write!(f, "the variable `{name}`"),
             Self::Url => f.write_str("`url`"),
             Self::Header(name) => write!(f, "the header `{name}`"),
+            Self::OAuth(key) => write!(f, "`oauth.{key}`"),
             Self::Setting(pointer) => write!(f, "`{}`", pointer.trim_start_matches('/').replace('/', ".")),
         }
     }

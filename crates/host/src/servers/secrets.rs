@@ -129,7 +129,10 @@ fn with_values(
                         let value = command.env.get(name).map(Into::into).unwrap_or_default();
                         process.launch.env.insert(name.into(), value);
                     }
-                    SecretPlace::Url | SecretPlace::Header(_) | SecretPlace::Setting(_) => {}
+                    SecretPlace::Url
+                    | SecretPlace::Header(_)
+                    | SecretPlace::OAuth(_)
+                    | SecretPlace::Setting(_) => {}
                 }
             }
         }
