@@ -78,7 +78,10 @@ fn arguments_hiding(args: &[Template], hides: Hides) -> Vec<String> {
                 format!("{user}:{}", mask(password))
             }
             (_, Some((name, rest)))
-                if is_secret_name(name) && !rest.is_empty() && !rest.starts_with("//") =>
+                if is_secret_name(name)
+                    && (hides == Hides::Everything || is_word(name))
+                    && !rest.is_empty()
+                    && !rest.starts_with("//") =>
             {
                 format!("{}{}", &text[..=name.len()], mask(rest))
             }
@@ -88,6 +91,11 @@ fn arguments_hiding(args: &[Template], hides: Hides) -> Vec<String> {
         shown.push(marked.render(&redacted));
     }
     shown
+}
+
+/// Whether a text may be the name of a flag, a variable or a header, and is not part of a script.
+fn is_word(text: &str) -> bool {
+    text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c))
 }
 
 /// What an argument implies for the next one.
@@ -423,6 +431,18 @@ mod tests {
         ] {
             let args: Vec<Template> = args.iter().map(|arg| template(arg)).collect();
             assert_eq!(arguments(&args).join(" "), shown);
+        }
+    }
+
+    #[test]
+    fn scripts_that_speak_of_keys_are_no_secrets() {
+        for (arg, expected) in [
+            ("print('no key', file=sys.stderr)", false),
+            ("--api-key=abc", true),
+            ("DB_PASSWORD=abc", true),
+            ("Authorization: Bearer abc", true),
+        ] {
+            assert_eq!(are_secret(&[template(arg)]), expected, "{arg}");
         }
     }
 
