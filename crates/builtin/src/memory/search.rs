@@ -10,7 +10,7 @@ use std::{
 
 use memchr::memmem::Finder;
 use toolbay_search::{
-    model::{Model, Vector},
+    model::{DIM, Model},
     words::{is_stop_word, split, stem},
 };
 
@@ -34,7 +34,7 @@ const MAX_SIMILAR: usize = 10;
 /// With so many found by words, none are looked for by meaning: they would come after all of these.
 const ENOUGH: usize = 50;
 /// While there are fewer vectors, each observation has its own. Then an entity has fewer than observations, but one at least.
-const MAX_VECTORS: usize = 1 << 16;
+const MAX_VECTORS: usize = 1 << 14;
 /// How many deleted entities the index may have besides as many as there are others.
 const MAX_DELETED: usize = 256;
 
@@ -69,7 +69,14 @@ struct Document {
     text: String,
     length: usize,
     /// What its parts are about. Empty until it is looked for by meaning.
-    vectors: Vec<Vector>,
+    vectors: Vec<Stored>,
+}
+
+/// A vector, laid out to be compared with the one of a query.
+#[derive(Debug)]
+struct Stored {
+    values: [u8; DIM],
+    scale: f32,
 }
 
 /// What was found, best first.
@@ -144,7 +151,7 @@ impl Index {
 
     /// The entities that are about the same thing and have no score.
     fn similar(&mut self, query: &str, scores: &[f32]) -> Vec<Match> {
-        let sought = Model::built_in().query(query);
+        let sought = Model::built_in().query(query).probe();
         let mut similar = Vec::new();
         for (at, document) in (0..).zip(&mut self.documents) {
             let Some(document) = document.as_mut().filter(|_| scores[at as usize] == 0.0) else { continue };
@@ -152,7 +159,8 @@ impl Index {
                 document.vectors = document.parts(MAX_VECTORS.saturating_sub(self.vectors));
                 self.vectors += document.vectors.len();
             }
-            let score = document.vectors.iter().map(|vector| sought.dot(vector)).fold(0.0, f32::max);
+            let score =
+                document.vectors.iter().map(|it| sought.dot(&it.values, it.scale)).fold(0.0, f32::max);
             if score >= MIN_SIMILARITY {
                 similar.push(Match { at, score });
             }
@@ -229,13 +237,24 @@ impl Index {
 }
 
 impl Document {
-    /// What its name and each of its observations are about; several together where these are more than an eighth of the `room`.
-    fn parts(&self, room: usize) -> Vec<Vector> {
+    /// What its name and each of its observations are about; several together where these are more than an eighth of the `room`,
+    /// and all of them where there is none.
+    fn parts(&self, room: usize) -> Vec<Stored> {
         let lines: Vec<&str> = self.text.lines().collect();
         let (name, observations) = lines.split_at(lines.len().min(2));
-        let each = observations.len().div_ceil((room / 8).max(1)).max(1);
+        let each = match room / 8 {
+            0 | 1 => return vec![Stored::of(&self.text)],
+            most => observations.len().div_ceil(most - 1).max(1),
+        };
         let parts = std::iter::once(name).chain(observations.chunks(each));
-        parts.map(|lines| Model::built_in().query(&lines.join("\n"))).collect()
+        parts.map(|lines| Stored::of(&lines.join("\n"))).collect()
+    }
+}
+
+impl Stored {
+    fn of(text: &str) -> Self {
+        let vector = Model::built_in().query(text);
+        Self { values: vector.values().map(i8::cast_unsigned), scale: vector.scale() }
     }
 }
 
@@ -359,8 +378,8 @@ mod tests {
             vectors: Vec::new(),
         };
         assert_eq!(document.parts(MAX_VECTORS).len(), 101);
-        assert_eq!(document.parts(80).len(), 11);
-        assert_eq!(document.parts(0).len(), 2);
+        assert_eq!(document.parts(80).len(), 10);
+        assert_eq!(document.parts(0).len(), 1);
     }
 
     #[test]

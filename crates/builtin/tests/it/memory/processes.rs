@@ -124,11 +124,20 @@ async fn a_killed_process_loses_nothing_that_it_acknowledged() {
     for round in 0..kills {
         let mut child = child("", "write", directory.path()).spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
+        let (begun, has_begun) = std::sync::mpsc::channel();
         let reader = std::thread::spawn(move || {
             let lines = output.lines().map_while(Result::ok);
-            lines.filter(|line| line.contains(" ")).collect::<Vec<_>>().join("\n")
+            let seen = |line: &String| {
+                if line.contains("created ") {
+                    let _ = begun.send(()); // only the first is waited for
+                }
+            };
+            lines.inspect(seen).filter(|line| line.contains(" ")).collect::<Vec<_>>().join("\n")
         });
-        // From before its first change to hundreds of them, and merges of the journal.
+        // From before its first change to hundreds of them, and merges of the journal. A busy machine starts it late.
+        if round % 4 > 0 {
+            let _ = has_begun.recv_timeout(Duration::from_secs(60));
+        }
         std::thread::sleep(Duration::from_millis(20 + round * 37 % 400));
         child.kill().unwrap();
         child.wait().unwrap();
