@@ -78,7 +78,7 @@ fn killed(change: Change) {
         let mut server = start(&home, directory.path());
         let (tool, arguments, after) = change.call(&before, round + 1);
         let sent = Instant::now();
-        let is_answered = match duration {
+        let is_acknowledged = match duration {
             // The first is left alone, to know how long it takes.
             None => {
                 let answer = server.call(tool, &arguments, None).unwrap();
@@ -90,13 +90,16 @@ fn killed(change: Change) {
                 server.send_call(tool, &arguments);
                 thread::sleep(duration.mul_f64(f64::from(round) / f64::from(rounds())));
                 server.kill();
-                server.is_answered()
+                server.has_succeeded()
             }
         };
         let found = fs::read_to_string(&path).unwrap();
         let is_new = found == after;
         assert!(is_new || found == before, "round {round} of {change:?}: a mixture of {} bytes", found.len());
-        assert!(is_new || !is_answered, "round {round} of {change:?}: a write that was acknowledged is lost");
+        assert!(
+            is_new || !is_acknowledged,
+            "round {round} of {change:?}: a write that was acknowledged is lost"
+        );
         if is_new {
             new += 1
         } else {

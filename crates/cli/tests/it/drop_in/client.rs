@@ -71,9 +71,10 @@ impl Server {
         self.pipe.kill();
     }
 
-    /// Whether the last request was answered before it was killed.
-    pub(crate) fn is_answered(&mut self) -> bool {
-        self.answer(Duration::from_millis(10)).is_some()
+    /// Whether the last request was answered with success before it was killed.
+    pub(crate) fn has_succeeded(&mut self) -> bool {
+        let answer = self.answer(Duration::from_millis(10));
+        answer.is_some_and(|answer| answer["result"].is_object() && answer["result"]["isError"] != true)
     }
 
     fn request(&mut self, method: &str, params: Value, limit: Duration) -> Option<Value> {
