@@ -60,7 +60,7 @@ impl Logins {
         let no_home = || CliError::usage("set HOME, or XDG_CONFIG_HOME and XDG_STATE_HOME");
         let store = context.env.secret_store(prompts).ok_or_else(no_home)?;
         let directory = context.env.logins().ok_or_else(no_home)?;
-        let locks = LockDirectory::open(&directory).map_err(|error| CliError::usage(error.to_string()))?;
+        let locks = LockDirectory::at(directory);
         Ok(Self {
             store: CredentialStore::new(LoginStorage { store, locks }),
             principal: String::new(),

@@ -39,14 +39,23 @@ pub struct StoreStamp {
 }
 
 impl LockDirectory {
+    /// A directory that is created when it is first needed.
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self(directory.into())
+    }
+
     /// Opens a directory, which is created if needed, and makes sure that no other user can read it.
     ///
     /// # Errors
     /// If it cannot be created or belongs to another user.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, CredentialStoreError> {
-        let directory = directory.into();
-        prepare(&directory).map_err(|source| failed(&directory, source))?;
-        Ok(Self(directory))
+        let locks = Self::at(directory);
+        locks.prepare()?;
+        Ok(locks)
+    }
+
+    fn prepare(&self) -> Result<(), CredentialStoreError> {
+        prepare(&self.0).map_err(|source| failed(&self.0, source))
     }
 
     /// Waits until no other task and no other process has the lock of an entry.
@@ -57,6 +66,9 @@ impl LockDirectory {
         let path = self.0.join(format!("{}.lock", name.as_str()));
         Box::pin(async move {
             let begin = Instant::now();
+            if !self.0.is_dir() {
+                self.prepare()?;
+            }
             // The file stays: a lock on a file that was removed would lock nothing.
             let file = private().write(true).create(true).truncate(false).open(&path);
             let file = file.map_err(|source| failed(&path, source))?;
@@ -78,6 +90,7 @@ impl LockDirectory {
     /// # Errors
     /// If the directory cannot be written.
     pub fn changed(&self) -> Result<(), CredentialStoreError> {
+        self.prepare()?;
         let unique = Credential::random().map_err(|error| CredentialStoreError::Other(error.to_string()))?;
         let temporary = self.0.join(format!("{MARK}.{}.tmp", unique.expose()));
         // Replaced, not written: the time of a file may be as coarse as a few milliseconds, but its number differs.
