@@ -28,7 +28,8 @@ impl KnownSecrets {
     /// Adds a value. Each line of it counts, because texts are shown by lines, and so does its form in JSON.
     pub fn add(&self, value: &str) {
         let in_json = crate::encode_string(value);
-        let in_json = in_json.trim_matches('"');
+        // Without the quotes around it, and with those in it.
+        let in_json = in_json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or_default();
         let mut values = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for text in value.lines().chain([in_json]) {
             if text.len() < MIN_LENGTH || values.iter().any(|known| **known == *text) {
