@@ -137,11 +137,6 @@ impl Host {
         // The other one is the task that follows the host.
         self.shared.view.is_some() && Arc::strong_count(&self.shared) <= 2
     }
-
-    /// Whether two are the same host or view.
-    pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.shared, &other.shared)
-    }
 }
 
 impl HostInner {
