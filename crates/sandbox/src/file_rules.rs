@@ -30,6 +30,9 @@ pub(crate) fn apply(policy: &Policy, is_confined: bool) -> io::Result<bool> {
     }
     let rules = rules.scope(Scope::from_all(KNOWN)).and_then(Ruleset::create).map_err(failed)?;
     let mut rules = Rules(Some(rules));
+    if policy.function.is_some() {
+        return rules.restrict();
+    }
     for path in mounts::SYSTEM.map(Path::new) {
         if !is_confined
             && namespaces::is_super_user()
@@ -65,11 +68,7 @@ pub(crate) fn apply(policy: &Policy, is_confined: bool) -> io::Result<bool> {
             }
         }
     }
-    let RestrictionStatus { ruleset, no_new_privs, .. } = match rules.0 {
-        Some(rules) => rules.restrict_self().map_err(failed)?,
-        None => return Ok(false),
-    };
-    Ok(no_new_privs && ruleset != RulesetStatus::NotEnforced)
+    rules.restrict()
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {
@@ -94,6 +93,15 @@ fn hidden_is_outside(policy: &Policy) -> io::Result<()> {
 struct Rules(Option<RulesetCreated>);
 
 impl Rules {
+    /// Applies them. Returns whether the kernel knows them.
+    fn restrict(self) -> io::Result<bool> {
+        let RestrictionStatus { ruleset, no_new_privs, .. } = match self.0 {
+            Some(rules) => rules.restrict_self().map_err(failed)?,
+            None => return Ok(false),
+        };
+        Ok(no_new_privs && ruleset != RulesetStatus::NotEnforced)
+    }
+
     /// Allows something below a path. A path that does not exist is passed over.
     fn allow(&mut self, path: &Path, access: BitFlags<AccessFs>) -> io::Result<()> {
         match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {

@@ -29,8 +29,17 @@ pub(crate) const ARGUMENT: &str = "__sandbox-init";
 /// What the names of the program's variables begin with until it is started.
 pub(crate) const PROGRAM_VARIABLE: &str = "SANDBOXED_";
 
+/// A function of a program that can run in a sandbox: see [`Policy::for_function`].
+#[derive(Debug, Clone, Copy)]
+pub struct Function {
+    /// By which policies name it.
+    pub name: &'static str,
+    /// Returns the exit code of its process. It talks to the caller through the standard three files.
+    pub run: fn() -> u8,
+}
+
 /// Runs the program that follows the policy and the cgroup in `arguments`. Without one, it only builds the sandbox.
-pub(crate) fn run(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u8> {
+pub(crate) fn run(mut arguments: impl Iterator<Item = OsString>, functions: &[Function]) -> io::Result<u8> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     let policy: Policy = arguments
         .next()
@@ -42,10 +51,18 @@ pub(crate) fn run(mut arguments: impl Iterator<Item = OsString>) -> io::Result<u
     if let Some(cgroup) = cgroup {
         cgroup::join(Path::new(&cgroup))?;
     }
+    let function = match &policy.function {
+        Some(name) => {
+            let known = functions.iter().find(|function| function.name == name);
+            Some(known.ok_or_else(|| io::Error::other(format!("this program has no function `{name}`")))?)
+        }
+        None => None,
+    };
     confine(&policy)?;
-    match arguments.next() {
-        Some(program) => start(&program, arguments),
-        None => Ok(0),
+    match (function, arguments.next()) {
+        (Some(function), _) => Ok((function.run)()),
+        (None, Some(program)) => start(&program, arguments),
+        (None, None) => Ok(0),
     }
 }
 
@@ -53,8 +70,11 @@ fn confine(policy: &Policy) -> io::Result<()> {
     let is_confined = policy.level == Level::Full;
     limits::apply(policy)?;
     if is_confined {
-        let directory = env::current_dir()?;
-        if policy.network == Network::None {
+        let directory = match policy.function {
+            Some(_) => "/".into(),
+            None => env::current_dir()?,
+        };
+        if policy.network == Network::None && policy.function.is_none() {
             loopback::bring_up()?;
         }
         namespaces::enter_mounts()?;
@@ -74,6 +94,9 @@ fn confine(policy: &Policy) -> io::Result<()> {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel has no Landlock"));
         }
         system_calls::apply(policy.network, is_confined)?;
+        if policy.function.is_some() {
+            system_calls::apply_to_function()?;
+        }
     }
     Ok(())
 }

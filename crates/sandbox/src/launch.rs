@@ -22,7 +22,7 @@ use rustix::{
 use crate::{
     Level, Policy,
     cgroup::Cgroup,
-    init::{self, PROGRAM_VARIABLE},
+    init::{self, Function, PROGRAM_VARIABLE},
     limits::{self, Excess},
     namespaces, raw_calls,
 };
@@ -41,10 +41,15 @@ const REASON: &str = "toolbay: cannot build the sandbox: ";
 
 /// Must be the first line of `main`: becomes the helper, and never returns, if this program was started as one.
 pub fn run_if_asked() {
+    run_functions_if_asked(&[]);
+}
+
+/// As [`run_if_asked`], for a program with functions that run in sandboxes.
+pub fn run_functions_if_asked(functions: &[Function]) {
     let mut arguments = env::args_os().skip(1);
     let code = match arguments.next() {
         Some(first) if first == HELPER => start(arguments),
-        Some(first) if first == init::ARGUMENT => init::run(arguments),
+        Some(first) if first == init::ARGUMENT => init::run(arguments, functions),
         _ => return,
     };
     let code = code.unwrap_or_else(|error| {

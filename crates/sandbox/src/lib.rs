@@ -10,6 +10,9 @@
 //!           are watched
 //! ```
 //!
+//! What runs may also be a [`Function`] of the program itself. It then runs in init, gets no file of the system, and no program is
+//! started any more.
+//!
 //! When the caller or the helper ends, init is killed, and the kernel ends every process of the namespace with it.
 //!
 //! # Invariants
@@ -37,6 +40,7 @@ mod raw_calls;
 mod root_directory;
 mod system_calls;
 
-pub use launch::{Helper, run_if_asked, setup_failure};
+pub use init::Function;
+pub use launch::{Helper, run_functions_if_asked, run_if_asked, setup_failure};
 pub use policy::{Level, Limits, Network, Policy};
 pub use probe::{Probe, probe};

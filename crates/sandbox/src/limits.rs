@@ -14,12 +14,17 @@ pub(crate) fn apply(policy: &Policy) -> io::Result<()> {
     let limits = &policy.limits;
     // In a user namespace of its own, only its own processes count.
     let others = if policy.level == Level::Full { 0 } else { tasks_of_user() };
+    // Programs often reserve much more than they use.
+    let data = policy.function.as_ref().map(|_| (Resource::Data, limits.memory));
     for (resource, limit) in [
         (Resource::Nproc, limits.processes.saturating_add(others)),
         (Resource::Cpu, limits.cpu_seconds),
         (Resource::Fsize, limits.file_size),
         (Resource::Core, 0),
-    ] {
+    ]
+    .into_iter()
+    .chain(data)
+    {
         let lowered = rustix::process::getrlimit(resource).maximum.map_or(limit, |most| most.min(limit));
         setrlimit(resource, Rlimit { current: Some(lowered), maximum: Some(lowered) })?;
     }

@@ -69,6 +69,10 @@ pub(crate) fn enter(policy: &Policy) -> io::Result<()> {
     chdir(BUILD)?;
     pivot_root(".", ".".to_owned() + OLD)?;
     chdir("/")?;
+    if policy.function.is_some() {
+        mount_tmpfs(Path::new(NEW), 4096, 0o755)?;
+        return replace_root();
+    }
     let empty = EmptyCovers::create(Path::new("/"))?;
     mount_tmpfs(Path::new(NEW), 1 << 20, 0o755)?;
     let root = RootDirectory::open(Path::new(OLD), Path::new(NEW))?;
@@ -102,7 +106,11 @@ pub(crate) fn enter(policy: &Policy) -> io::Result<()> {
         root.cover(path, &empty)?;
     }
     mount_proc(policy, is_super_user)?;
+    replace_root()
+}
 
+/// Leaves the old root for the new one, whose top cannot be changed any more.
+fn replace_root() -> io::Result<()> {
     chdir(NEW)?;
     pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;

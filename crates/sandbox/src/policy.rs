@@ -23,6 +23,9 @@ pub struct Policy {
     pub network: Network,
     /// How much it may use.
     pub limits: Limits,
+    /// The name of the [`Function`](crate::Function) that runs in place of a program. It sees no file at all, not even those of the
+    /// system, and may do little more than read, write and use memory.
+    pub function: Option<String>,
 }
 
 /// How well a program is confined.
@@ -99,6 +102,12 @@ impl Policy {
             home: None,
             network: Network::None,
             limits: Limits::default(),
+            function: None,
         }
+    }
+
+    /// A policy that lets a function of this program use memory and the files that are open already, and nothing else.
+    pub fn for_function(level: Level, name: &str, limits: Limits) -> Self {
+        Self { function: Some(name.to_owned()), limits, ..Self::new(level) }
     }
 }

@@ -73,6 +73,29 @@ const DENIED_IF_SHARED: &[i64] =
 /// see; and temporary files, which are counted, unlike memory behind a descriptor.
 const UNKNOWN: &[i64] = &[libc::SYS_clone3, libc::SYS_memfd_create, libc::SYS_memfd_secret];
 
+/// What a function may do: use files that are open, memory and time, and end.
+const OF_FUNCTIONS: &[i64] = &[
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_readv,
+    libc::SYS_writev,
+    libc::SYS_close,
+    libc::SYS_munmap,
+    libc::SYS_mremap,
+    libc::SYS_madvise,
+    libc::SYS_brk,
+    libc::SYS_futex,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_rt_sigreturn,
+    libc::SYS_sigaltstack,
+    libc::SYS_clock_gettime,
+    libc::SYS_clock_nanosleep,
+    libc::SYS_gettimeofday,
+    libc::SYS_getrandom,
+    libc::SYS_exit,
+    libc::SYS_exit_group,
+];
+
 /// The largest segment of shared memory. It outlives its processes and belongs to none, so it cannot be counted.
 const MAX_SHARED_MEMORY: u64 = 64 * 1024;
 
@@ -104,6 +127,20 @@ pub(crate) fn apply(network: Network, is_confined: bool) -> io::Result<()> {
         seccompiler::apply_filter(&without_second_numbers()).map_err(failed)?;
     }
     Ok(())
+}
+
+/// Refuses everything that a function does not need. No memory becomes executable.
+pub(crate) fn apply_to_function() -> io::Result<()> {
+    let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(failed)?;
+    let mut rules: Rules = OF_FUNCTIONS.iter().map(|call| (*call, Vec::new())).collect();
+    let executable = u64::from(libc::PROT_EXEC.cast_unsigned());
+    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
+        let data = Condition::new(2, Length::Dword, Compare::MaskedEq(executable), 0).map_err(failed)?;
+        rules.insert(call, vec![SeccompRule::new(vec![data]).map_err(failed)?]);
+    }
+    let denied = SeccompAction::Errno(libc::EPERM.cast_unsigned());
+    let filter = SeccompFilter::new(rules, denied, SeccompAction::Allow, architecture).map_err(failed)?;
+    seccompiler::apply_filter(&BpfProgram::try_from(filter).map_err(failed)?).map_err(failed)
 }
 
 fn failed(error: impl std::error::Error + Send + Sync + 'static) -> io::Error {

@@ -169,6 +169,7 @@ fn policy(config: &ShellConfig, level: Level) -> Policy {
         home: config.home.clone(),
         network: config.network,
         limits: config.limits,
+        function: None,
     }
 }
 

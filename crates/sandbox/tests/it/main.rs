@@ -4,5 +4,6 @@
 
 mod escapes; // files, sockets, processes
 mod exhaustion; // memory, processes, disks
+mod functions; // functions of the program in place of others
 mod leftovers; // daemons, kills
 mod world; // targets, users and levels

@@ -25,13 +25,39 @@ use rustix::{
     net::{AddressFamily, SendFlags, SocketAddrUnix, SocketFlags, SocketType, sendto, socketpair},
     process::{Pid, Signal, kill_process},
 };
+use toolbay_sandbox::Function;
 
 fn main() {
-    toolbay_sandbox::run_if_asked();
+    toolbay_sandbox::run_functions_if_asked(&[Function { name: "attack", run: attack_as_function }]);
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (attack, target) = arguments.split_first().expect("an attack");
-    let first = target.first().map_or("", String::as_str);
-    let result = match attack.as_str() {
+    let result = attempt(attack, target.first().map_or("", String::as_str));
+    exit(report(result).into());
+}
+
+/// The attack and its target are the first line of the input.
+fn attack_as_function() -> u8 {
+    let mut line = String::new();
+    io::stdin().read_line(&mut line).expect("the input can be read");
+    let (attack, target) = line.trim_end().split_once(' ').expect("an attack and its target");
+    report(attempt(attack, target))
+}
+
+fn report(result: io::Result<()>) -> u8 {
+    match result {
+        Ok(()) => {
+            println!("succeeded");
+            0
+        }
+        Err(error) => {
+            println!("{error}");
+            1
+        }
+    }
+}
+
+fn attempt(attack: &str, first: &str) -> io::Result<()> {
+    match attack {
         "sleep" => {
             thread::sleep(Duration::from_secs(20));
             Ok(())
@@ -60,13 +86,23 @@ fn main() {
         "variable" => std::env::var_os(first).map(|_| ()).ok_or_else(|| io::ErrorKind::NotFound.into()),
         "second-numbers" => second_numbers(),
         "descriptors" => descriptors(),
+        "list" => fs::read_dir(first).map(|_| ()),
+        "run" => Command::new(first).status().map(|_| ()),
+        "thread" => thread::Builder::new().spawn(|| ()).map(|_| ()),
+        "executable-memory" => executable_memory(),
         _ => panic!("unknown attack {attack}"),
-    };
-    if let Err(error) = result {
-        println!("{error}");
-        exit(1);
     }
-    println!("succeeded");
+}
+
+#[expect(unsafe_code, reason = "attacks are system calls")]
+fn executable_memory() -> io::Result<()> {
+    // SAFETY: the mapping is new and nothing uses it.
+    let mapped = unsafe {
+        let (protection, flags) =
+            (libc::PROT_READ | libc::PROT_EXEC, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        libc::mmap(std::ptr::null_mut(), 4096, protection, flags, -1, 0)
+    };
+    if mapped == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 fn pid(text: &str) -> io::Result<Pid> {
