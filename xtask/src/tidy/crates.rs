@@ -25,6 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gateway", &["protocol", "translate", "transport", "host", "access"]),
     ("files", &[]),
     ("search", &["files"]),
+    ("toolsearch", &["protocol"]),
     ("sandbox", &[]),
     ("code", &["supervise", "sandbox"]),
     ("secrets", &["protocol", "supervise"]),
@@ -36,7 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("testkit", ALL),
     ("bench", &["transport", "testkit"]),
     ("fixture", &["protocol", "transport", "oauth", "testkit"]),
-    ("lab", &["search"]),
+    ("lab", &["search", "toolsearch"]),
 ];
 
 /// All libraries that are shipped.
@@ -54,6 +55,7 @@ pub(super) const ALL: &[&str] = &[
     "gateway",
     "files",
     "search",
+    "toolsearch",
     "sandbox",
     "code",
     "secrets",
