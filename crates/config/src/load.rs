@@ -17,8 +17,8 @@ use root::{ProjectRoot, in_full};
 use toolbay_protocol::{InvalidSecretName, ServerName};
 
 use crate::{
-    AuthSection, Extension, Format, HubFile, Location, Permission, Problem, ReadFiles, SecretCommands,
-    ServerConfig, ServerEndpoint, Syntax, Template, Variables, WrittenServer,
+    AuthSection, Extension, Format, HubFile, Location, Permission, PolicySection, Problem, ProfileEntry,
+    ReadFiles, SecretCommands, ServerConfig, ServerEndpoint, Syntax, Template, Variables, WrittenServer,
     env::decides_what_runs,
     files::{
         ownership::{self, OwnershipError},
@@ -75,6 +75,10 @@ pub struct ConfigFile {
     pub hub: HubFile,
     /// Who may use the hub over HTTP, in our own format.
     pub auth: AuthSection,
+    /// What callers see of the hub, in our own format.
+    pub profiles: Vec<ProfileEntry>,
+    /// Rules for calls, in our own format.
+    pub policy: PolicySection,
     /// Commands that print secrets, in our own format.
     pub secret_commands: SecretCommands,
     /// What is ignored because the file is a project's.
@@ -245,6 +249,8 @@ fn parse_from(
         let section = native::hub(&root, text, &ground.folder, &reader.variables);
         reader.file.hub = section.hub;
         reader.file.auth = section.auth;
+        reader.file.profiles = section.profiles;
+        reader.file.policy = section.policy;
         reader.file.secret_commands = section.secret_commands;
         reader.file.problems.extend(section.problems);
     }
@@ -391,7 +397,7 @@ impl FileReader<'_> {
             |key: &&Key| key.text != "servers" && (is_ours || native::TOP.contains(&key.text.as_str()));
         let ignored = keys.filter(is_ignored).take(native::MOST_PROBLEMS).map(|key| {
             let message = match key.text.as_str() {
-                "hub" | "auth" => {
+                "hub" | "auth" | "profiles" | "policy" => {
                     let name = &key.text;
                     format!("`[{name}]` is ignored in a project file; it belongs in your own toolbay.toml")
                 }

@@ -7,7 +7,6 @@
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
 use parking_lot::Mutex;
-use serde::Deserialize;
 use tokio::time::Instant;
 use toolbay_access::{Access, Principal, Rights, Tier};
 use toolbay_host::{Host, OwnConnections, ServerConfig, ServerInView, ServerName, ViewPolicy};
@@ -144,47 +143,6 @@ impl ViewPolicy for PrincipalPolicy {
     }
 
     fn shows_tool(&self, _server: &ServerName, tool: &Tool) -> bool {
-        self.access.rights.tier == Tier::Destructive || tier_of(tool) <= self.access.rights.tier
-    }
-}
-
-/// What a tool says that it may change. The defaults are those of MCP: it may change anything.
-fn tier_of(tool: &Tool) -> Tier {
-    #[derive(Default, Deserialize)]
-    #[serde(rename_all = "camelCase", default)]
-    struct Annotations {
-        read_only_hint: Option<bool>,
-        destructive_hint: Option<bool>,
-    }
-    let annotations = tool.item().raw("annotations");
-    let annotations: Annotations =
-        annotations.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-    match annotations {
-        Annotations { read_only_hint: Some(true), .. } => Tier::Read,
-        Annotations { destructive_hint: Some(false), .. } => Tier::Write,
-        _ => Tier::Destructive,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tools_are_destructive_unless_they_say_otherwise() {
-        for (annotations, tier) in [
-            (r#"{}"#, Tier::Destructive),
-            (r#"{"readOnlyHint":true}"#, Tier::Read),
-            (r#"{"readOnlyHint":true,"destructiveHint":true}"#, Tier::Read),
-            (r#"{"readOnlyHint":false,"destructiveHint":false}"#, Tier::Write),
-            (r#"{"destructiveHint":true}"#, Tier::Destructive),
-            (r#"{"readOnlyHint":"yes"}"#, Tier::Destructive),
-            (r#"[]"#, Tier::Destructive),
-        ] {
-            let text = format!(r#"{{"name":"t","inputSchema":{{}},"annotations":{annotations}}}"#);
-            assert_eq!(tier_of(&Tool::parse(text.into()).unwrap()), tier, "{annotations}");
-        }
-        let plain = Tool::parse(r#"{"name":"t","inputSchema":{}}"#.into()).unwrap();
-        assert_eq!(tier_of(&plain), Tier::Destructive);
+        self.access.rights.tier == Tier::Destructive || Tier::of(tool) <= self.access.rights.tier
     }
 }

@@ -20,6 +20,7 @@ pub mod printable;
 pub mod redact;
 mod revision;
 mod secret_name;
+mod tier;
 
 pub use error::{ErrorCode, ErrorObject, ParseError};
 pub use id::{RequestId, ServerName};
@@ -35,3 +36,4 @@ pub use message::build::{cancelled, error, notification, request, result};
 pub use message::{Message, MethodCall, Notification, Outcome, Request, Response, parse_batch};
 pub use revision::{ProtocolFeatures, Revision};
 pub use secret_name::{InvalidSecretName, SecretName};
+pub use tier::{Tier, UnknownTier};

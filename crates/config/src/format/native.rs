@@ -1,10 +1,12 @@
 //! Our own `toolbay.toml`.
 //!
 //! `[servers.NAME]` has the keys of an entry and the settings of the server, side by side; `[hub]` has the settings of the hub,
-//! `[auth]` says who may use it. An unknown key is an error, and is reported with its line and column.
+//! `[auth]` says who may use it, `[profiles.NAME]` and `[policy]` what they see and may do. An unknown key is an error, and is reported with its line and column.
 
 mod auth;
 mod hub;
+mod policy;
+mod profiles;
 mod secret_commands;
 
 use serde_json::{Map, Value};
@@ -28,13 +30,15 @@ use crate::{
 pub use auth::{AuthFile, AuthProxyFile, AuthSection, ClaimFile, ClientSecret, IntrospectionFile};
 pub(crate) use hub::hub;
 pub use hub::{HubFile, Listen};
+pub use policy::PolicySection;
+pub use profiles::ProfileEntry;
 pub use secret_commands::SecretCommands;
 
 /// How many errors are reported for one entry, or for the rest of a file.
 pub(crate) const MOST_PROBLEMS: usize = 16;
 
 /// At the root.
-pub(crate) const TOP: [&str; 4] = ["auth", "hub", "secret_commands", "servers"];
+pub(crate) const TOP: [&str; 6] = ["auth", "hub", "policy", "profiles", "secret_commands", "servers"];
 
 /// In `[hub]`.
 pub(crate) const HUB: [&str; 14] = [
@@ -261,6 +265,10 @@ mod tests {
             ("/properties", &TOP[..]),
             ("/properties/hub/properties", &HUB),
             ("/properties/auth/properties", &auth::KEYS),
+            ("/properties/policy/properties", &policy::KEYS),
+            ("/definitions/rule/properties", &policy::RULE_KEYS),
+            ("/definitions/argument_condition/properties", &policy::CONDITION_KEYS),
+            ("/definitions/profile/properties", &profiles::KEYS),
             ("/definitions/server/properties", &server),
         ] {
             let mut known = known.to_vec();
@@ -268,5 +276,9 @@ mod tests {
             assert_eq!(keys(&schema, pointer), known, "{pointer}");
         }
         assert_eq!(schema["properties"]["hub"]["properties"]["naming"]["enum"], json!(NAMINGS));
+        assert_eq!(schema["definitions"]["profile"]["properties"]["naming"]["enum"], json!(NAMINGS));
+        assert_eq!(schema["definitions"]["rule"]["properties"]["action"]["enum"], json!(policy::ACTIONS));
+        let exposures = toolbay_policy::Exposure::ALL.map(toolbay_policy::Exposure::as_str);
+        assert_eq!(schema["definitions"]["profile"]["properties"]["exposure"]["enum"], json!(exposures));
     }
 }

@@ -8,8 +8,8 @@ use std::{
 
 use super::{Declared, Layer, Merged, Scope, ScopedFile, merge};
 use crate::{
-    Approvals, AuthSection, ConfigError, ConfigFile, HubFile, Origin, Permission, Problem, SecretCommands,
-    WrittenServer,
+    Approvals, AuthSection, ConfigError, ConfigFile, HubFile, Origin, Permission, PolicySection, Problem,
+    ProfileEntry, SecretCommands, WrittenServer,
 };
 
 /// Reads the files of all scopes.
@@ -30,6 +30,8 @@ struct Last {
     servers: Vec<Declared>,
     hub: HubFile,
     auth: AuthSection,
+    profiles: Vec<ProfileEntry>,
+    policy: PolicySection,
     secret_commands: SecretCommands,
 }
 
@@ -42,6 +44,10 @@ pub struct Reading {
     pub hub: HubFile,
     /// Who may use the hub over HTTP, never a project's.
     pub auth: AuthSection,
+    /// What callers see of the hub, by names. Never a project's: a profile could show more than another.
+    pub profiles: Vec<ProfileEntry>,
+    /// Rules for calls, never a project's: a rule could allow what a later one denies.
+    pub policy: PolicySection,
     /// Commands that print secrets, never a project's: a repository does not decide what runs.
     pub secret_commands: SecretCommands,
     /// Files that cannot be used now.
@@ -88,6 +94,14 @@ impl ScopeReader {
                         servers: found.declared_or(&last.servers),
                         hub: found.hub,
                         auth: found.auth,
+                        profiles: valid_or(found.profiles, &last.profiles),
+                        policy: match found.policy {
+                            // The rules that were valid stay in effect.
+                            PolicySection::Invalid if last.policy != PolicySection::Absent => {
+                                last.policy.clone()
+                            }
+                            policy => policy,
+                        },
                         secret_commands: found.secret_commands,
                     };
                     reading.warnings.extend(found.ignored.into_iter().map(|problem| (path(), problem)));
@@ -104,6 +118,14 @@ impl ScopeReader {
         reading.hub = hubs.find(|hub| **hub != HubFile::default()).cloned().unwrap_or_default();
         let mut auths = of_user().map(|(_, last)| &last.auth);
         reading.auth = auths.find(|auth| **auth != AuthSection::Absent).cloned().unwrap_or_default();
+        let mut policies = of_user().map(|(_, last)| &last.policy);
+        reading.policy =
+            policies.find(|policy| **policy != PolicySection::Absent).cloned().unwrap_or_default();
+        for profile in of_user().flat_map(|(_, last)| &last.profiles) {
+            if !reading.profiles.iter().any(|other| other.name() == profile.name()) {
+                reading.profiles.push(profile.clone());
+            }
+        }
         // Files that count more come first.
         for (_, last) in of_user() {
             for (name, command) in &last.secret_commands {
@@ -126,6 +148,18 @@ impl ScopeReader {
         reading.approvals = approvals.problem().filter(|_| waits).map(ToString::to_string);
         reading
     }
+}
+
+/// The profiles, with the last valid version of those that cannot be used now.
+fn valid_or(found: Vec<ProfileEntry>, before: &[ProfileEntry]) -> Vec<ProfileEntry> {
+    let valid = |entry: ProfileEntry| match entry {
+        ProfileEntry::Invalid(name) => {
+            let known = before.iter().find(|known| *known.name() == name).cloned();
+            known.unwrap_or(ProfileEntry::Invalid(name))
+        }
+        valid => valid,
+    };
+    found.into_iter().map(valid).collect()
 }
 
 impl ConfigFile {

@@ -13,6 +13,7 @@ mod files; // a whole file
 mod formats; // every format, with the same servers
 mod launch_hashes; // which launches are the same
 mod native; // our own file
+mod policy; // profiles and rules
 mod replacements; // built-in servers in place of published ones
 mod scopes; // which file counts
 mod secrets; // references to secrets

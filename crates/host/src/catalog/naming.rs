@@ -7,32 +7,8 @@
 use std::collections::HashMap;
 
 use sha2::{Digest, Sha256};
+pub use toolbay_policy::Naming;
 use toolbay_protocol::ServerName;
-
-/// How names are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Naming {
-    /// `server__tool`.
-    #[default]
-    Prefix,
-    /// As the server says; equal names of two servers hide each other.
-    None,
-    /// `server__tool` in lists, and the bare name in calls where only one server has it.
-    PrefixAndAlias,
-}
-
-impl std::str::FromStr for Naming {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "prefix" => Ok(Self::Prefix),
-            "none" => Ok(Self::None),
-            "prefix+alias" => Ok(Self::PrefixAndAlias),
-            other => Err(format!("unknown naming `{other}`; use prefix, none or prefix+alias")),
-        }
-    }
-}
 
 /// The longest name we make: clients put their own prefix before it and stop at 64.
 pub(crate) const MAX_NAME: usize = 50;

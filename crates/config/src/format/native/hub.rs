@@ -9,9 +9,9 @@ use std::{
 };
 
 use super::{
-    AuthSection, HUB, SecretCommands, TOP,
+    AuthSection, HUB, PolicySection, ProfileEntry, SecretCommands, TOP,
     auth::{self, check_url},
-    secret_commands, unknown,
+    policy, profiles, secret_commands, unknown,
 };
 use crate::{
     Problem, Variables,
@@ -117,6 +117,8 @@ pub(crate) const NAMINGS: [&str; 3] = ["prefix", "none", "prefix+alias"];
 pub(crate) struct HubSection {
     pub(crate) hub: HubFile,
     pub(crate) auth: AuthSection,
+    pub(crate) profiles: Vec<ProfileEntry>,
+    pub(crate) policy: PolicySection,
     pub(crate) secret_commands: SecretCommands,
     pub(crate) problems: Vec<Problem>,
 }
@@ -148,10 +150,16 @@ pub(crate) fn hub(root: &Node, text: &str, folder: &Path, variables: &Variables)
                 section.auth = AuthSection::Invalid;
                 wrong(key, "`auth` must be a table".to_owned());
             }
+            ("profiles", Some(tables)) => section.profiles = profiles::read(tables, &mut wrong),
+            ("policy", Some(settings)) => section.policy = policy::read(settings, &mut wrong),
+            ("policy", None) => {
+                section.policy = PolicySection::Invalid;
+                wrong(key, "`policy` must be a table with `rules`".to_owned());
+            }
             ("secret_commands", Some(commands)) => {
                 section.secret_commands = secret_commands::read(commands, &mut wrong);
             }
-            (name @ ("servers" | "secret_commands" | "hub"), None) => {
+            (name @ ("servers" | "secret_commands" | "hub" | "profiles"), None) => {
                 wrong(key, format!("`{name}` must be a table"))
             }
             (name, _) => wrong(key, unknown(name, &TOP)),
@@ -224,7 +232,7 @@ impl HubReader<'_> {
 }
 
 /// A string or an array of strings.
-fn texts<'a>(key: &str, node: &'a Node) -> Result<Vec<&'a str>, String> {
+pub(super) fn texts<'a>(key: &str, node: &'a Node) -> Result<Vec<&'a str>, String> {
     let texts = node.text().map(|text| vec![text]).or_else(|| node.texts());
     texts.ok_or_else(|| wrong_kind(key, "a string or an array of strings", node))
 }
@@ -237,6 +245,6 @@ fn time(key: &str, node: &Node) -> Result<Option<Duration>, String> {
     duration::deserialize(node.to_json()).map_err(|error| format!("`{key}`: {error}"))
 }
 
-fn wrong_kind(key: &str, wanted: &str, node: &Node) -> String {
+pub(super) fn wrong_kind(key: &str, wanted: &str, node: &Node) -> String {
     format!("`{key}` must be {wanted}, got {}", node.kind())
 }

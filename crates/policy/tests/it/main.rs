@@ -1,0 +1,4 @@
+//! Decisions, compared with a plain interpreter of the rules.
+
+mod decisions;
+mod servers;
