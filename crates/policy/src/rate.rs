@@ -53,7 +53,8 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.period.as_secs();
         let units = [(24 * 3600, "d"), (3600, "h"), (60, "m"), (1, "s")];
-        let (length, unit) = units.into_iter().find(|(length, _)| seconds % length == 0).unwrap_or((1, "s"));
+        let (length, unit) =
+            units.into_iter().find(|(length, _)| seconds.is_multiple_of(*length)).unwrap_or((1, "s"));
         match seconds / length {
             1 => write!(f, "{}/{unit}", self.count),
             number => write!(f, "{}/{number}{unit}", self.count),
@@ -90,10 +91,13 @@ impl Counter {
     }
 }
 
+/// A rule, its rate and a principal.
+type CounterKey = (Box<str>, Rate, Box<str>);
+
 /// All counters. They outlast the tables of tools and the rules that refer to them.
 #[derive(Debug, Default)]
 pub struct RateLimits {
-    counters: Mutex<HashMap<(Box<str>, Rate, Box<str>), Arc<Counter>>>,
+    counters: Mutex<HashMap<CounterKey, Arc<Counter>>>,
 }
 
 impl RateLimits {
