@@ -197,12 +197,12 @@ pub enum UnclearArguments {
 
 /// The values at some pointers.
 #[derive(Debug, Default)]
-pub(crate) struct Found<'a> {
+pub(crate) struct FoundValues<'a> {
     values: Vec<Vec<Value<'a>>>,
     count: usize,
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundValues<'a> {
     /// The values at one of the pointers.
     pub(crate) fn at(&self, index: usize) -> &[Value<'a>] {
         &self.values[index]
@@ -219,8 +219,11 @@ impl<'a> Found<'a> {
 }
 
 /// Finds the values at all pointers, in one walk.
-pub(crate) fn find<'a>(arguments: &'a [u8], pointers: &[Pointer]) -> Result<Found<'a>, UnclearArguments> {
-    let mut walk = Walk { text: arguments, found: Found::default(), unclear: None };
+pub(crate) fn find<'a>(
+    arguments: &'a [u8],
+    pointers: &[Pointer],
+) -> Result<FoundValues<'a>, UnclearArguments> {
+    let mut walk = ArgumentWalk { text: arguments, found: FoundValues::default(), unclear: None };
     walk.found.values.resize_with(pointers.len(), Vec::new);
     let open: Vec<OpenPointer<'_>> =
         pointers.iter().enumerate().map(|(index, pointer)| (index, &*pointer.segments)).collect();
@@ -236,14 +239,14 @@ pub(crate) fn find<'a>(arguments: &'a [u8], pointers: &[Pointer]) -> Result<Foun
 /// The index of a pointer, and what is left of it.
 type OpenPointer<'p> = (usize, &'p [Segment]);
 
-struct Walk<'a> {
+struct ArgumentWalk<'a> {
     text: &'a [u8],
-    found: Found<'a>,
+    found: FoundValues<'a>,
     /// Why it was ended.
     unclear: Option<UnclearArguments>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> ArgumentWalk<'a> {
     /// Takes a value that some pointers lead to or through.
     fn value(&mut self, scanner: &mut Scanner<'a>, open: &[OpenPointer<'_>]) -> Result<(), ParseError> {
         if open.iter().any(|(_, rest)| rest.is_empty()) {

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     Action, Condition, Pointer, RateLimits, Rule, UnclearArguments,
-    arguments::{Found, Quantifier, find},
+    arguments::{FoundValues, Quantifier, find},
     rate::Counter,
 };
 
@@ -160,7 +160,7 @@ impl ToolRules {
     /// The first rule that matches.
     fn matching(&self, arguments: &[u8]) -> Result<Option<&OpenRule>, UnclearArguments> {
         let found = match self.pointers.is_empty() {
-            true => Found::default(),
+            true => FoundValues::default(),
             false => find(arguments, &self.pointers)?,
         };
         let matches = |open: &&OpenRule| {
