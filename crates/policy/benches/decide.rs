@@ -29,8 +29,8 @@ const ARGUMENTS: &[u8] =
 /// Rules about other tools, then one that asks.
 fn without_arguments() -> Policy {
     let other = |index: usize| Rule {
-        servers: vec![format!("server{index}").parse().unwrap()],
-        tools: vec![format!("tool_{index}_*").parse().unwrap()],
+        servers: vec![format!("server{index}").parse().expect("valid")],
+        tools: vec![format!("tool_{index}_*").parse().expect("valid")],
         ..Rule::new(&index.to_string(), Action::Deny)
     };
     let mut rules: Vec<Rule> = (1..RULES).map(other).collect();
@@ -41,8 +41,10 @@ fn without_arguments() -> Policy {
 fn with_arguments() -> Policy {
     let about_path = |index: usize| Rule {
         arguments: vec![ArgumentMatcher {
-            pointer: "/path".parse().unwrap(),
-            condition: Condition::Is(vec![Scalar::Text(format!("/home/user{index}/*").parse().unwrap())]),
+            pointer: "/path".parse().expect("valid"),
+            condition: Condition::Is(vec![Scalar::Text(
+                format!("/home/user{index}/*").parse().expect("valid"),
+            )]),
         }],
         ..Rule::new(&index.to_string(), Action::Deny)
     };
