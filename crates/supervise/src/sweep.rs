@@ -6,10 +6,12 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use rustix::process::{Pid, Signal, WaitOptions, getpid, waitpid};
 
 use crate::procfs::{self, ProcessEntry};
@@ -30,6 +32,13 @@ pub(crate) struct Sweep {
     marker: Vec<u8>,
     /// The process that the host started: reaped by its watcher, never here.
     root: Pid,
+    /// Shared by all clones: what one of them kills, another one reaps.
+    known: Arc<Mutex<KnownProcesses>>,
+}
+
+/// What was found of a tree.
+#[derive(Debug, Default)]
+struct KnownProcesses {
     groups: HashSet<Pid>,
     sessions: HashSet<Pid>,
     /// All we have ever seen, with their start times: a zombie has no environment any more.
@@ -42,19 +51,21 @@ impl Sweep {
         Self {
             marker: format!("{MARKER}={launch}").into_bytes(),
             root,
-            groups: HashSet::from([root]),
-            sessions: HashSet::from([root]),
-            seen: HashMap::new(),
+            known: Arc::new(Mutex::new(KnownProcesses {
+                groups: HashSet::from([root]),
+                sessions: HashSet::from([root]),
+                seen: HashMap::new(),
+            })),
         }
     }
 
     /// Kills until nothing is left. Returns what withstands.
-    pub(crate) fn kill(mut self) -> Vec<Pid> {
+    pub(crate) fn kill(self) -> Vec<Pid> {
         self.until_gone(Signal::KILL, KILL_TIMEOUT)
     }
 
     /// As `kill`, but asks first.
-    pub(crate) fn end(mut self) -> Vec<Pid> {
+    pub(crate) fn end(self) -> Vec<Pid> {
         if self.signal(Signal::TERM).is_empty() {
             return Vec::new();
         }
@@ -69,7 +80,7 @@ impl Sweep {
     }
 
     /// Sends `signal` once to all there are, and returns them.
-    pub(crate) fn signal(&mut self, signal: Signal) -> Vec<Pid> {
+    pub(crate) fn signal(&self, signal: Signal) -> Vec<Pid> {
         let found = self.find();
         for entry in &found {
             procfs::signal(entry, signal);
@@ -80,7 +91,7 @@ impl Sweep {
         found.iter().map(|entry| entry.pid).collect()
     }
 
-    fn until_gone(&mut self, signal: Signal, limit: Duration) -> Vec<Pid> {
+    fn until_gone(&self, signal: Signal, limit: Duration) -> Vec<Pid> {
         let deadline = Instant::now() + limit;
         let mut pause = Duration::from_millis(1);
         loop {
@@ -94,17 +105,18 @@ impl Sweep {
     }
 
     /// What is left: all that run, and zombies that are still ours to reap. Those that can be are reaped on the way.
-    fn find(&mut self) -> Vec<ProcessEntry> {
+    fn find(&self) -> Vec<ProcessEntry> {
         let own = getpid();
         let mut strangers = procfs::all();
         strangers.retain(|entry| entry.pid != own);
         let mut found = Vec::new();
+        let mut known = self.known.lock();
         loop {
             let before = found.len();
             strangers.retain(|entry| {
-                let ours = self.owns(entry);
+                let ours = self.owns(&known, entry);
                 if ours {
-                    self.remember(entry);
+                    known.remember(entry);
                     found.push(*entry);
                 }
                 !ours
@@ -113,33 +125,35 @@ impl Sweep {
                 break;
             }
         }
-        found.retain(|entry| !entry.zombie || self.is_to_reap(entry));
+        found.retain(|entry| !entry.zombie || self.is_to_reap(&known, entry));
         found
     }
 
     /// Whether a zombie needs another look: one whose other threads are still ending cannot be reaped yet, and one
     /// whose parent is ending will fall to us. The rest are reaped here, or their parents' business.
-    fn is_to_reap(&self, zombie: &ProcessEntry) -> bool {
+    fn is_to_reap(&self, known: &KnownProcesses, zombie: &ProcessEntry) -> bool {
         if zombie.pid == self.root {
             return false;
         }
         if zombie.parent != Some(getpid()) {
-            return zombie.parent.is_some_and(|parent| self.seen.contains_key(&parent));
+            return zombie.parent.is_some_and(|parent| known.seen.contains_key(&parent));
         }
         // An error means that it was reaped already.
         matches!(waitpid(Some(zombie.pid), WaitOptions::NOHANG), Ok(None))
     }
 
-    fn owns(&self, entry: &ProcessEntry) -> bool {
-        let known = |set: &HashSet<Pid>, id: Option<Pid>| id.is_some_and(|id| set.contains(&id));
+    fn owns(&self, known: &KnownProcesses, entry: &ProcessEntry) -> bool {
+        let is_in = |set: &HashSet<Pid>, id: Option<Pid>| id.is_some_and(|id| set.contains(&id));
         entry.pid == self.root
-            || self.seen.get(&entry.pid) == Some(&entry.start)
-            || (entry.parent).is_some_and(|parent| self.seen.contains_key(&parent))
-            || known(&self.sessions, entry.session)
-            || known(&self.groups, entry.group)
+            || known.seen.get(&entry.pid) == Some(&entry.start)
+            || (entry.parent).is_some_and(|parent| known.seen.contains_key(&parent))
+            || is_in(&known.sessions, entry.session)
+            || is_in(&known.groups, entry.group)
             || procfs::has_variable(entry.pid, &self.marker)
     }
+}
 
+impl KnownProcesses {
     fn remember(&mut self, entry: &ProcessEntry) {
         self.seen.insert(entry.pid, entry.start);
         // A group or session that one of them leads holds none but them.

@@ -164,7 +164,7 @@ impl Watcher {
             // With the shim, the end of the socket has the same effect.
             None if self.shim.is_some() => {}
             None => {
-                let mut sweep = self.sweep.clone();
+                let sweep = self.sweep.clone();
                 let signal = match request {
                     Request::Terminate => Signal::TERM,
                     Request::Kill => Signal::KILL,
