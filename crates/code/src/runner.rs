@@ -124,7 +124,9 @@ impl CodeRunner {
     ) -> Result<Finished, CodeError> {
         let busy = CodeError::Busy { max_runs: self.max_runs };
         let _running = self.running.try_acquire().map_err(|_| busy)?;
-        let process = self.processes.start().await?;
-        Run::new(process, code).finish(timeout, caller).await
+        let process = self.processes.take().await?;
+        let finished = Run::new(process, self.processes.tasks().clone(), code).finish(timeout, caller).await;
+        self.processes.prepare();
+        finished
     }
 }

@@ -6,8 +6,9 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use serde_json::value::RawValue;
 use tokio::{
     io::AsyncWriteExt,
-    time::{Instant, sleep, timeout_at},
+    time::{Instant, sleep, timeout, timeout_at},
 };
+use tokio_util::task::TaskTracker;
 use toolbay_sandbox::setup_failure;
 use toolbay_supervise::{ChildStdin, ChildStdout, Process, ProcessHandle};
 
@@ -25,6 +26,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// A run that goes on.
 pub(super) struct Run {
     handle: ProcessHandle,
+    tasks: TaskTracker,
     lines: LineReader<ChildStdout>,
     outgoing: Outgoing,
     finished: Finished,
@@ -53,12 +55,13 @@ enum Stop {
 }
 
 impl Run {
-    pub(super) fn new(process: Process, code: &str) -> Self {
+    pub(super) fn new(process: Process, tasks: TaskTracker, code: &str) -> Self {
         let Process { stdin, stdout, handle, .. } = process;
         let queue = VecDeque::from([line(&ToEngine::Run(code.into()))]);
         let finished = Finished { outcome: Ok(None), logs: Vec::new(), omitted_logs: 0, calls: 0 };
         Self {
             handle,
+            tasks,
             lines: LineReader::new(stdout, MAX_LINE),
             outgoing: Outgoing { stdin, queue, written: 0 },
             finished,
@@ -69,21 +72,26 @@ impl Run {
     /// Answers the engine until the code has ended, or its time is over.
     pub(super) async fn finish(
         mut self,
-        timeout: Duration,
+        limit: Duration,
         caller: &impl ToolCaller,
     ) -> Result<Finished, CodeError> {
-        let deadline = Instant::now() + timeout;
+        let deadline = Instant::now() + limit;
         let stopped = timeout_at(deadline, self.converse(caller)).await;
         let outcome = match stopped {
             Ok(Stop::Outcome(outcome)) => outcome,
             Ok(Stop::Closed) => Err(self.why_it_ended().await?),
-            Err(_) => Err(format!(
-                "timed out after {} ms. Calls of tools count, too: call them at the same time with Promise.all, or pass a longer timeout_ms",
-                timeout.as_millis()
-            )),
+            Err(_) => {
+                self.handle.kill();
+                Err(format!(
+                    "timed out after {} ms. Calls of tools count, too: call them at the same time with Promise.all, or pass a longer timeout_ms",
+                    limit.as_millis()
+                ))
+            }
         };
-        self.handle.kill();
         self.finished.outcome = outcome;
+        // It ends by itself, which leaves less to do for others than killing it; dropping the handle does that.
+        let handle = self.handle;
+        self.tasks.spawn(async move { drop(timeout(LAST_WORDS, handle.exited()).await) });
         Ok(self.finished)
     }
 
@@ -158,7 +166,7 @@ impl Run {
 
     /// What is known of a process that closed its output before the code had ended.
     async fn why_it_ended(&mut self) -> Result<String, CodeError> {
-        let exit = tokio::time::timeout(LAST_WORDS, self.handle.exited()).await;
+        let exit = timeout(LAST_WORDS, self.handle.exited()).await;
         let words: Vec<String> =
             self.handle.stderr().tail(20).iter().map(|line| line.text.to_string()).collect();
         let words = words.join("\n");
