@@ -17,11 +17,11 @@ pub(super) struct Calls {
     made: Cell<usize>,
     running: Cell<usize>,
     timers: Cell<usize>,
-    waiting: RefCell<VecDeque<Call>>,
+    waiting: RefCell<VecDeque<WaitingCall>>,
 }
 
 #[derive(Debug)]
-struct Call {
+struct WaitingCall {
     id: u64,
     server: Option<String>,
     name: String,
@@ -44,7 +44,7 @@ impl Calls {
         }
         let arguments = RawValue::from_string(arguments).map_err(|error| error.to_string())?;
         self.made.set(self.made.get() + 1);
-        let call = Call { id: self.next_id(), server, name, arguments };
+        let call = WaitingCall { id: self.next_id(), server, name, arguments };
         let id = call.id;
         if self.running.get() < MAX_CALLS_AT_ONCE {
             self.start(call);
@@ -86,9 +86,9 @@ impl Calls {
         self.timers.get() > 0
     }
 
-    fn start(&self, call: Call) {
+    fn start(&self, call: WaitingCall) {
         self.running.set(self.running.get() + 1);
-        let Call { id, server, name, arguments } = call;
+        let WaitingCall { id, server, name, arguments } = call;
         send(&FromEngine::Call {
             id,
             server: server.map(Into::into),

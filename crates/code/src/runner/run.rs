@@ -28,13 +28,13 @@ pub(super) struct Run {
     handle: ProcessHandle,
     tasks: TaskTracker,
     lines: LineReader<ChildStdout>,
-    outgoing: Outgoing,
+    outgoing: LineWriter,
     finished: Finished,
     logged_bytes: usize,
 }
 
 /// What waits to be written. The engine may write before it reads, so that is never waited for alone.
-struct Outgoing {
+struct LineWriter {
     stdin: ChildStdin,
     queue: VecDeque<Vec<u8>>,
     written: usize,
@@ -63,7 +63,7 @@ impl Run {
             handle,
             tasks,
             lines: LineReader::new(stdout, MAX_LINE),
-            outgoing: Outgoing { stdin, queue, written: 0 },
+            outgoing: LineWriter { stdin, queue, written: 0 },
             finished,
             logged_bytes: 0,
         }
@@ -189,7 +189,7 @@ fn violation(reason: String) -> Stop {
     Stop::Outcome(Err(format!("the code was ended: {reason}")))
 }
 
-impl Outgoing {
+impl LineWriter {
     /// Writes a piece of what waits; never resolves while nothing does. Cancel safe.
     async fn write_some(&mut self) {
         let Some(line) = self.queue.front() else { return std::future::pending().await };
