@@ -154,6 +154,7 @@ impl Api {
         let notes: Vec<Note> = off.chain((remarks.0)().into_iter().filter(exists)).collect();
         status.notes.extend(notes);
         status.notes.extend(self.hub.as_ref().map(HubHandle::notes).unwrap_or_default());
+        status.exposure = self.hub.as_ref().and_then(HubHandle::exposure);
         status
     }
 

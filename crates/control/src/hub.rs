@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::snapshot::Note;
+use crate::snapshot::{ExposureSnapshot, Note};
 
 /// A hub as a process, at one moment.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -90,6 +90,7 @@ fn numbers(version: &str) -> Vec<u64> {
 pub struct HubHandle {
     describe: Arc<dyn Fn() -> HubSnapshot + Send + Sync>,
     notes: Arc<dyn Fn() -> Vec<Note> + Send + Sync>,
+    exposure: Arc<dyn Fn() -> Option<ExposureSnapshot> + Send + Sync>,
     unset_variables: watch::Sender<Vec<String>>,
     /// Set when the hub shall make room for another: it takes no new clients, and ends when those that it has are gone.
     pub drain: CancellationToken,
@@ -107,6 +108,7 @@ impl HubHandle {
         Self {
             describe: Arc::new(describe),
             notes: Arc::new(Vec::new),
+            exposure: Arc::new(|| None),
             unset_variables,
             drain,
             released,
@@ -118,6 +120,17 @@ impl HubHandle {
     #[must_use]
     pub fn with_notes(self, notes: impl Fn() -> Vec<Note> + Send + Sync + 'static) -> Self {
         Self { notes: Arc::new(notes), ..self }
+    }
+
+    /// The same hub, which knows which tools its clients are listed.
+    #[must_use]
+    pub fn with_exposure(self, exposure: impl Fn() -> ExposureSnapshot + Send + Sync + 'static) -> Self {
+        Self { exposure: Arc::new(move || Some(exposure())), ..self }
+    }
+
+    /// Which tools its clients are listed.
+    pub(crate) fn exposure(&self) -> Option<ExposureSnapshot> {
+        (self.exposure)()
     }
 
     /// Notes on its servers.

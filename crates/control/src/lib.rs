@@ -42,6 +42,6 @@ pub use mcp_socket::McpSocket;
 pub use messages::{MessageEntry, MessagePage};
 pub use place::{HubAddress, SocketDirs};
 pub use snapshot::{
-    AbsenceSnapshot, FailureSnapshot, HubStatus, LogEntry, LogPage, Note, QuarantinedEntry, ServerSnapshot,
-    ServerState,
+    AbsenceSnapshot, ExposureSnapshot, FailureSnapshot, HubStatus, LogEntry, LogPage, Note, QuarantinedEntry,
+    ServerSnapshot, ServerState,
 };

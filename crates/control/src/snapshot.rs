@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use toolbay_host::{
     CatalogKind, ConfigProblem, Failure, Host, LogLine, LogSource, Quarantined, SecretPlace, ServerStatus,
 };
+use toolbay_protocol::estimated_tokens;
 
 /// A hub at one moment.
 #[derive(Debug, Serialize, Deserialize)]
@@ -30,12 +31,18 @@ pub struct HubStatus {
     pub servers: Vec<ServerSnapshot>,
     /// How many tools all of them offer under the hub's names.
     pub tools: usize,
+    /// How many tokens of a model their definitions take, estimated.
+    #[serde(default)]
+    pub tool_tokens: usize,
     /// As `tools`.
     pub resources: usize,
     /// As `tools`.
     pub resource_templates: usize,
     /// As `tools`.
     pub prompts: usize,
+    /// Which tools clients are listed; unknown where there is no hub of its own.
+    #[serde(default)]
+    pub exposure: Option<ExposureSnapshot>,
     /// The number of the last event: what [`EVENTS`](crate::method::EVENTS) begins after it.
     pub revision: u64,
     /// Why its configuration cannot be used as it stands now; what was there before is in effect.
@@ -49,6 +56,33 @@ pub struct HubStatus {
     /// Notes on catalogs: what was left out or is not checked, and why.
     #[serde(default)]
     pub notes: Vec<Note>,
+}
+
+/// Which tools clients are listed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ExposureSnapshot {
+    /// `all`, `search` or `auto`.
+    pub mode: String,
+    /// How many tokens definitions may take in mode `auto`.
+    pub budget: usize,
+    /// How many tools of servers clients are listed of which nothing else is known.
+    pub listed: usize,
+    /// How many these clients have to search for.
+    pub hidden: usize,
+    /// Why they have to.
+    pub reason: Option<String>,
+    /// The clients that are listed all tools in mode `auto`, because they defer tools by themselves.
+    pub deferring_clients: Vec<String>,
+}
+
+impl ExposureSnapshot {
+    /// What a user should consider, with tools that take so many tokens.
+    pub fn advice(&self, tokens: usize) -> Option<String> {
+        let is_advised = self.mode == "all" && tokens > self.budget;
+        is_advised.then(|| {
+            format!("the definitions of all tools take about {tokens} tokens of the context of every model")
+        })
+    }
 }
 
 /// A note about what a server offers.
@@ -118,6 +152,9 @@ pub struct ServerSnapshot {
     pub server_info: Option<Box<RawValue>>,
     /// How many tools it offers, without those that are set aside.
     pub tools: usize,
+    /// How many tokens of a model their definitions take, estimated.
+    #[serde(default)]
+    pub tool_tokens: usize,
     /// As `tools`.
     pub resources: usize,
     /// As `tools`.
@@ -288,6 +325,7 @@ impl ServerSnapshot {
             pid: status.pid,
             server_info: catalog.server_info.clone().and_then(|text| RawValue::from_string(text).ok()),
             tools: catalog.list(CatalogKind::Tools).len().saturating_sub(status.withheld_tools),
+            tool_tokens: estimated_tokens(status.tool_bytes),
             resources: catalog.list(CatalogKind::Resources).len(),
             resource_templates: catalog.list(CatalogKind::ResourceTemplates).len(),
             prompts: catalog.list(CatalogKind::Prompts).len(),
@@ -321,6 +359,7 @@ impl ServerSnapshot {
             pid: None,
             server_info: None,
             tools: 0,
+            tool_tokens: 0,
             resources: 0,
             resource_templates: 0,
             prompts: 0,
@@ -367,9 +406,11 @@ impl HubStatus {
             folder: None,
             servers,
             tools: table.count(CatalogKind::Tools),
+            tool_tokens: estimated_tokens(table.tool_bytes(None)),
             resources: table.count(CatalogKind::Resources),
             resource_templates: table.count(CatalogKind::ResourceTemplates),
             prompts: table.count(CatalogKind::Prompts),
+            exposure: None,
             revision,
             config_problems,
             unset_variables: Vec::new(),

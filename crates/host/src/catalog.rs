@@ -17,8 +17,8 @@ mod validation_cost;
 
 pub(crate) use naming::slug_of;
 pub use naming::{Naming, qualified_uri, slugs};
-pub use pages::list_page;
+pub use pages::{ListPages, list_page};
 pub use quarantine::Quarantined;
 pub(crate) use quarantine::{CheckedTool, UncheckedTools};
-pub use table::{ResourceRoute, Route, RouteTable, ServerPart};
+pub use table::{ListedTool, ResourceRoute, Route, RouteTable, ServerPart};
 pub use validate::Validator;

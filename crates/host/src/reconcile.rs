@@ -62,6 +62,8 @@ pub struct ServerStatus {
     pub start_took: Option<Duration>,
     /// How many of its tools are not offered, because something is wrong with them or because its entry says so.
     pub withheld_tools: usize,
+    /// How many bytes the definitions of its tools have in the list.
+    pub tool_bytes: usize,
     /// What it offers, or did when it was last seen.
     pub catalog: Arc<Catalog>,
     /// What happened so far.
@@ -206,7 +208,8 @@ impl Host {
     }
 
     fn status_of(&self, entry: &RegisteredServer) -> ServerStatus {
-        entry.status(self.peek_table().withheld_tools(entry.name.as_str()))
+        let (table, name) = (self.peek_table(), entry.name.as_str());
+        ServerStatus { tool_bytes: table.tool_bytes(Some(name)), ..entry.status(table.withheld_tools(name)) }
     }
 
     async fn set_permission(&self, name: &str, permission: Permission) -> Result<(), ServerError> {
@@ -444,6 +447,7 @@ impl RegisteredServer {
             since: *since,
             start_took: *start_took,
             withheld_tools,
+            tool_bytes: 0,
             catalog: catalog.clone(),
             counts: self.handle().counts(),
             config: self.config.clone(),

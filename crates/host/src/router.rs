@@ -92,6 +92,17 @@ impl Host {
         Some(server.name().clone())
     }
 
+    /// What is wrong with the arguments of a call, where its tool has a schema that is enforced.
+    pub fn argument_faults(&self, request: &Request) -> Option<Vec<String>> {
+        let call = &request.call;
+        let table = self.peek_table();
+        let route = table.tool(&call.string_param("name")?)?;
+        let arguments = call.param("arguments").map_or(&b"{}"[..], |span| call.bytes(span));
+        // Duplicate keys are refused when it is sent.
+        let faults = faults(route, arguments, !call.has_wide_numbers).ok()?;
+        faults.filter(|_| route.validate == Validate::Enforce)
+    }
+
     fn dispatch_tool(&self, host_request: HostRequest) -> Result<Routed, ErrorObject> {
         let call = &host_request.request.call;
         let missing = |what: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("Missing {what}"));

@@ -21,6 +21,7 @@ pub mod redact;
 mod revision;
 mod secret_name;
 mod tier;
+mod tokens;
 
 pub use error::{ErrorCode, ErrorObject, ParseError};
 pub use id::{RequestId, ServerName};
@@ -37,3 +38,4 @@ pub use message::{Message, MethodCall, Notification, Outcome, Request, Response,
 pub use revision::{ProtocolFeatures, Revision};
 pub use secret_name::{InvalidSecretName, SecretName};
 pub use tier::{Tier, UnknownTier};
+pub use tokens::estimated_tokens;

@@ -10,19 +10,23 @@ const PAGE: usize = 1024 * 1024;
 ///
 /// Invariant: there is always a first page, if an empty one; a client may ask before any server is up.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Pages(Vec<Bytes>);
+pub struct ListPages {
+    pages: Vec<Bytes>,
+    items: Vec<Bytes>,
+}
 
-impl Default for Pages {
+impl Default for ListPages {
     fn default() -> Self {
         Self::new(std::iter::empty())
     }
 }
 
-impl Pages {
+impl ListPages {
     /// Lays items out.
-    pub(super) fn new(items: impl Iterator<Item = Rope>) -> Self {
+    pub fn new(items: impl Iterator<Item = Rope>) -> Self {
         let mut pages = Vec::new();
         let mut page = BytesMut::from(&b"["[..]);
+        let mut places = Vec::new();
         for item in items {
             if page.len() > 1 {
                 if page.len() + item.len() > PAGE {
@@ -32,17 +36,25 @@ impl Pages {
                     page.extend_from_slice(b",");
                 }
             }
+            let start = page.len();
             for piece in item.pieces() {
                 page.extend_from_slice(piece);
             }
+            places.push((pages.len(), start..page.len()));
         }
         page.extend_from_slice(b"]");
         pages.push(page.freeze());
-        Self(pages)
+        let items = places.into_iter().map(|(page, range)| pages[page].slice(range)).collect();
+        Self { pages, items }
+    }
+
+    /// Its items, in order.
+    pub fn items(&self) -> &[Bytes] {
+        &self.items
     }
 
     /// The page for a cursor, and the cursor of the next one. `version` tells cursors of an older list apart.
-    pub(super) fn get(&self, cursor: Option<&str>, version: u64) -> Option<(&Bytes, Option<String>)> {
+    pub fn get(&self, cursor: Option<&str>, version: u64) -> Option<(&Bytes, Option<String>)> {
         let index = match cursor {
             None => 0,
             Some(cursor) => {
@@ -53,8 +65,8 @@ impl Pages {
                 index.parse::<usize>().ok()?
             }
         };
-        let page = self.0.get(index)?;
-        let next = (index + 1 < self.0.len()).then(|| format!("{version}.{}", index + 1));
+        let page = self.pages.get(index)?;
+        let next = (index + 1 < self.pages.len()).then(|| format!("{version}.{}", index + 1));
         Some((page, next))
     }
 }

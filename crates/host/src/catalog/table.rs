@@ -1,6 +1,10 @@
 //! The table: lists to show, and routes to follow.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    any::Any,
+    collections::HashMap,
+    sync::{Arc, OnceLock},
+};
 
 use bytes::Bytes;
 use toolbay_config::{ServerOptions, ToolOptions, Validate};
@@ -13,7 +17,7 @@ use toolbay_upstream::{Catalog, CatalogKind, ServerHandle, Timeouts};
 
 use super::{
     naming::{Naming, exposed, origin, qualified_uri, similar, slug_of, split_qualified},
-    pages::Pages,
+    pages::ListPages,
     quarantine::{
         AcceptedTool, CheckedTool, Quarantined, check_description, check_name, check_tool, has_tasks,
         needs_task,
@@ -54,6 +58,8 @@ pub struct Route {
     pub only_as_task: bool,
     /// How long a call may take, where that differs from the server's other tools.
     pub timeouts: Option<Timeouts>,
+    /// Its place among the listed tools or prompts.
+    listed: usize,
 }
 
 /// Where a resource is read.
@@ -65,16 +71,45 @@ pub struct ResourceRoute {
     pub renamed: Option<Bytes>,
 }
 
+/// A tool of the list.
+#[derive(Debug, Clone)]
+pub struct ListedTool {
+    /// The name under which clients see it.
+    pub name: String,
+    /// The configured name of its server.
+    pub server: ServerName,
+    /// Its definition, as it stands in the list.
+    pub definition: Bytes,
+    /// The same for clients that must refuse a bad `x-mcp-header`, where it is another.
+    definition_on_http: Option<Bytes>,
+}
+
+impl ListedTool {
+    /// Its definition, taken apart.
+    pub fn tool(&self) -> Option<Tool> {
+        Tool::parse(self.definition.clone()).ok()
+    }
+
+    /// Its definition for a client, which may be one that must refuse a bad `x-mcp-header`.
+    pub fn definition_on(&self, is_on_http: bool) -> &Bytes {
+        self.definition_on_http.as_ref().filter(|_| is_on_http).unwrap_or(&self.definition)
+    }
+}
+
 /// Everything all servers offer, at one moment.
 #[derive(Debug, Default)]
 pub struct RouteTable {
     /// One version per kind; a list that changed has another.
     versions: [u64; 4],
-    lists: [Pages; 4],
+    lists: [ListPages; 4],
     /// The list of tools for clients that must refuse a bad `x-mcp-header`, where it is another.
-    tools_on_http: Option<Pages>,
+    tools_on_http: Option<ListPages>,
     counts: [usize; 4],
     tools: HashMap<String, Route>,
+    /// The tools of the list, in its order.
+    listed_tools: Vec<ListedTool>,
+    /// What others made of the listed tools. The table that takes the place of this one has it, too, while they are the same.
+    derived: Arc<OnceLock<Arc<dyn Any + Send + Sync>>>,
     prompts: HashMap<String, Route>,
     resources: HashMap<String, ResourceRoute>,
     templates: Vec<(UriTemplate, String, ResourceRoute)>,
@@ -103,6 +138,12 @@ struct NamedItem {
     text_on_http: Option<Rope>,
 }
 
+/// Offers that have a name of their own.
+struct Entered {
+    routes: HashMap<String, Route>,
+    listed: Vec<NamedItem>,
+}
+
 impl RouteTable {
     /// Makes the table. `offers` stand in the order of the configuration.
     pub fn new(offers: &[ServerPart], naming: Naming, versions: [u64; 4]) -> Self {
@@ -129,15 +170,29 @@ impl RouteTable {
             table.take_templates(offer, &mut listed[CatalogKind::ResourceTemplates as usize]);
         }
         let has_others = tools.iter().any(|tool| tool.text_on_http.is_some());
-        table.tools = table.enter("tool", &tools, naming, &mut listed[CatalogKind::Tools as usize]);
+        let tools = table.enter("tool", tools, naming);
+        table.tools = tools.routes;
         table.tools_on_http = has_others.then(|| {
-            let stays = tools.iter().filter(|tool| table.tools.contains_key(&tool.name));
-            Pages::new(stays.map(|tool| tool.text_on_http.as_ref().unwrap_or(&tool.text).clone()))
+            let texts =
+                tools.listed.iter().map(|tool| tool.text_on_http.as_ref().unwrap_or(&tool.text).clone());
+            ListPages::new(texts)
         });
-        table.prompts = table.enter("prompt", &prompts, naming, &mut listed[CatalogKind::Prompts as usize]);
+        let prompts = table.enter("prompt", prompts, naming);
+        table.prompts = prompts.routes;
+        listed[CatalogKind::Tools as usize] = tools.listed.iter().map(|tool| tool.text.clone()).collect();
+        listed[CatalogKind::Prompts as usize] =
+            prompts.listed.into_iter().map(|prompt| prompt.text).collect();
         table.templates.sort_by_key(|(template, ..)| std::cmp::Reverse(template.literal_len));
         table.counts = [0, 1, 2, 3].map(|kind| listed[kind].len());
-        table.lists = listed.map(|list| Pages::new(list.into_iter()));
+        table.lists = listed.map(|list| ListPages::new(list.into_iter()));
+        let definitions = table.lists[CatalogKind::Tools as usize].items();
+        let listed_tool = |(tool, definition): (NamedItem, &Bytes)| ListedTool {
+            name: tool.name,
+            server: tool.route.server.name().clone(),
+            definition: definition.clone(),
+            definition_on_http: tool.text_on_http.map(Rope::into_bytes),
+        };
+        table.listed_tools = tools.listed.into_iter().zip(definitions).map(listed_tool).collect();
         table
     }
 
@@ -159,6 +214,9 @@ impl RouteTable {
         let changed = next.differs_from(self);
         for kind in &changed {
             next.versions[*kind as usize] += 1;
+        }
+        if !changed.contains(&CatalogKind::Tools) {
+            next.derived = self.derived.clone();
         }
         (next, changed)
     }
@@ -193,6 +251,33 @@ impl RouteTable {
     /// How many items of a kind there are.
     pub fn count(&self, kind: CatalogKind) -> usize {
         self.counts[kind as usize]
+    }
+
+    /// The tools of the list, in its order.
+    pub fn listed_tools(&self) -> &[ListedTool] {
+        &self.listed_tools
+    }
+
+    /// A tool of the list, found by any of the names under which it can be called.
+    pub fn listed_tool(&self, name: &str) -> Option<&ListedTool> {
+        self.listed_tools.get(self.tools.get(name)?.listed)
+    }
+
+    /// What was made of the listed tools, if it was made.
+    pub fn tools_derived<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.derived.get().cloned()?.downcast().ok()
+    }
+
+    /// Keeps what was made of the listed tools for as long as they stay the same; returns what is kept.
+    pub fn set_tools_derived<T: Any + Send + Sync>(&self, made: Arc<T>) -> Arc<T> {
+        let kept = self.derived.get_or_init(|| made.clone()).clone();
+        kept.downcast().unwrap_or(made)
+    }
+
+    /// How many bytes the definitions of the tools have, as they stand in the list: of one server, or of all.
+    pub fn tool_bytes(&self, server: Option<&str>) -> usize {
+        let counts = |tool: &&ListedTool| server.is_none_or(|server| tool.server.as_str() == server);
+        self.listed_tools.iter().filter(counts).map(|tool| tool.definition.len()).sum()
     }
 
     /// What was found out about a tool, by its text.
@@ -385,25 +470,19 @@ impl RouteTable {
         }
     }
 
-    /// Makes names unique and lists what stays.
-    fn enter(
-        &mut self,
-        kind: &'static str,
-        named: &[NamedItem],
-        naming: Naming,
-        listed: &mut Vec<Rope>,
-    ) -> HashMap<String, Route> {
-        let mut uses: HashMap<&str, usize> = HashMap::new();
-        let mut bare_uses: HashMap<&str, usize> = HashMap::new();
-        for item in named {
-            *uses.entry(&item.name).or_default() += 1;
-            *bare_uses.entry(&item.bare).or_default() += 1;
+    /// Makes names unique: what stays is listed.
+    fn enter(&mut self, kind: &'static str, named: Vec<NamedItem>, naming: Naming) -> Entered {
+        let (mut uses, mut bare_uses) = (HashMap::new(), HashMap::new());
+        for item in &named {
+            *uses.entry(item.name.clone()).or_insert(0_usize) += 1;
+            *bare_uses.entry(item.bare.clone()).or_insert(0_usize) += 1;
         }
-        let mut routes = HashMap::new();
-        for item in named {
+        let mut entered = Entered { routes: HashMap::new(), listed: Vec::new() };
+        for mut item in named {
             if uses[item.name.as_str()] == 1 {
-                routes.insert(item.name.clone(), item.route.clone());
-                listed.push(item.text.clone());
+                item.route.listed = entered.listed.len();
+                entered.routes.insert(item.name.clone(), item.route.clone());
+                entered.listed.push(item);
             } else {
                 if kind == "tool" {
                     self.withhold(item.route.server.name());
@@ -411,7 +490,7 @@ impl RouteTable {
                 self.quarantined.push(Quarantined {
                     server: item.route.server.name().clone(),
                     kind,
-                    name: item.bare.clone(),
+                    name: item.bare,
                     reason: "another one has the same name, so neither is offered".to_owned(),
                 });
             }
@@ -419,14 +498,13 @@ impl RouteTable {
         if naming == Naming::PrefixAndAlias {
             // What begins like a name of a server is that server's, even while it is not up.
             let is_foreign = |bare: &str| slug_of(bare).is_some_and(|slug| self.slugs.contains_key(slug));
-            for item in named {
-                let is_unique = bare_uses[item.bare.as_str()] == 1 && uses[item.name.as_str()] == 1;
-                if is_unique && !is_foreign(&item.bare) {
-                    routes.entry(item.bare.clone()).or_insert_with(|| item.route.as_alias());
+            for item in &entered.listed {
+                if bare_uses[item.bare.as_str()] == 1 && !is_foreign(&item.bare) {
+                    entered.routes.entry(item.bare.clone()).or_insert_with(|| item.route.as_alias());
                 }
             }
         }
-        routes
+        entered
     }
 
     fn withhold(&mut self, server: &ServerName) {
@@ -471,6 +549,7 @@ fn route(offer: &ServerPart, raw: &str, name: &str, validator: Option<Arc<Valida
         mirrored: Arc::default(),
         only_as_task: false,
         timeouts: None,
+        listed: 0,
     }
 }
 
