@@ -41,7 +41,7 @@ pub(crate) const MOST_PROBLEMS: usize = 16;
 pub(crate) const TOP: [&str; 6] = ["auth", "hub", "policy", "profiles", "secret_commands", "servers"];
 
 /// In `[hub]`.
-pub(crate) const HUB: [&str; 14] = [
+pub(crate) const HUB: [&str; 18] = [
     "listen",
     "naming",
     "token_file",
@@ -56,6 +56,10 @@ pub(crate) const HUB: [&str; 14] = [
     "linger",
     "first_list_wait",
     "builtins",
+    "exposure",
+    "exposure_budget",
+    "always_listed",
+    "client_exposure",
 ];
 
 /// In `[servers.NAME]`: the keys of an entry.

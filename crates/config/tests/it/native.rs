@@ -114,6 +114,8 @@ fn everything_in_it_is_read() {
     assert_eq!((file.hub.allow_unauthenticated, file.hub.allow_local_users), (Some(false), Some(false)));
     assert_eq!((file.hub.share, file.hub.linger()), (Some(true), Duration::from_secs(300)));
     assert_eq!(file.hub.first_list_wait(), Duration::from_secs(2));
+    assert_eq!((file.hub.exposure.as_deref(), file.hub.exposure_budget), (Some("auto"), Some(20_000)));
+    assert_eq!((&file.hub.always_listed[0][..], file.hub.client_exposure.len()), ("github__get_*", 1));
     let [files, issues, tracker, built_in @ .., git, browser, intranet] = &file.servers[..] else {
         panic!("{file:?}")
     };

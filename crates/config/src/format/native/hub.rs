@@ -1,6 +1,7 @@
 //! The table `[hub]`: settings of the hub itself.
 
 use std::{
+    collections::BTreeMap,
     fmt,
     net::{AddrParseError, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
@@ -52,6 +53,14 @@ pub struct HubFile {
     pub first_list_wait: Option<Duration>,
     /// Whether built-in servers for the project are offered without entries.
     pub builtins: Option<bool>,
+    /// Which tools clients are listed.
+    pub exposure: Option<String>,
+    /// How many tokens definitions may take before `auto` hides tools.
+    pub exposure_budget: Option<usize>,
+    /// Patterns of tools that are listed in any case.
+    pub always_listed: Vec<String>,
+    /// Which tools single clients are listed, by the name in their `clientInfo`.
+    pub client_exposure: BTreeMap<String, String>,
 }
 
 impl HubFile {
@@ -111,6 +120,11 @@ impl fmt::Display for Listen {
 
 /// The values of `naming`.
 pub(crate) const NAMINGS: [&str; 3] = ["prefix", "none", "prefix+alias"];
+
+/// The values of `exposure`.
+pub(crate) const EXPOSURES: [&str; 3] = ["all", "search", "auto"];
+/// The values of `client_exposure`.
+pub(crate) const CLIENT_EXPOSURES: [&str; 4] = ["all", "search", "auto", "defer"];
 
 /// The settings of a file beside its servers.
 #[derive(Debug, Default)]
@@ -183,9 +197,7 @@ impl HubReader<'_> {
                 self.hub.listen = listen;
             }
             "naming" => {
-                let known = node.text().filter(|naming| NAMINGS.contains(naming));
-                let known = known.ok_or_else(|| format!("`naming` must be one of {}", NAMINGS.join(", ")))?;
-                self.hub.naming = Some(known.to_owned());
+                self.hub.naming = Some(one_of(key, node, &NAMINGS)?);
             }
             "token_file" => self.hub.token_file = Some(self.path(key, node)?),
             "tls_cert" => self.hub.tls_cert = Some(self.path(key, node)?),
@@ -207,6 +219,22 @@ impl HubReader<'_> {
             "linger" => self.hub.linger = time(key, node)?,
             "builtins" => self.hub.builtins = Some(flag(key, node)?),
             "first_list_wait" => self.hub.first_list_wait = time(key, node)?,
+            "exposure" => self.hub.exposure = Some(one_of(key, node, &EXPOSURES)?),
+            "exposure_budget" => {
+                let tokens = node.to_json().as_u64().and_then(|tokens| usize::try_from(tokens).ok());
+                self.hub.exposure_budget =
+                    Some(tokens.ok_or_else(|| wrong_kind(key, "a whole number", node))?);
+            }
+            "always_listed" => {
+                self.hub.always_listed = texts(key, node)?.into_iter().map(str::to_owned).collect();
+            }
+            "client_exposure" => {
+                let clients = node.entries().ok_or_else(|| wrong_kind(key, "a table", node))?;
+                let mode = |(client, node): &(Key, Node)| {
+                    Ok((client.text.clone(), one_of(&client.text, node, &CLIENT_EXPOSURES)?))
+                };
+                self.hub.client_exposure = clients.iter().map(mode).collect::<Result<_, String>>()?;
+            }
             _ => return Err(unknown(key, &HUB)),
         }
         Ok(())
@@ -235,6 +263,11 @@ impl HubReader<'_> {
 pub(super) fn texts<'a>(key: &str, node: &'a Node) -> Result<Vec<&'a str>, String> {
     let texts = node.text().map(|text| vec![text]).or_else(|| node.texts());
     texts.ok_or_else(|| wrong_kind(key, "a string or an array of strings", node))
+}
+
+fn one_of(key: &str, node: &Node, values: &[&str]) -> Result<String, String> {
+    let known = node.text().filter(|text| values.contains(text));
+    known.map(str::to_owned).ok_or_else(|| format!("`{key}` must be one of {}", values.join(", ")))
 }
 
 fn flag(key: &str, node: &Node) -> Result<bool, String> {
