@@ -17,6 +17,7 @@ use toolbay_access::PublicUrl;
 use toolbay_config::{HubFile, Listen};
 use toolbay_gateway::{LocalUsers, Origin};
 use toolbay_host::Naming;
+use toolbay_policy::Exposure;
 
 use crate::app::{error::CliError, shared_hub::HubSpec};
 pub(crate) use builtin::{BraveSearchArgs, BuiltinArgs, BuiltinServer, FileArgs, ServingArgs, ShellArgs};
@@ -159,7 +160,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Auth(AuthSubcommand),
     /// List tools, or show one with its parameters and an example
-    Tools(ListArgs),
+    Tools(ToolsArgs),
     /// Call a tool
     Call(CallArgs),
     /// List resources
@@ -254,6 +255,9 @@ pub(crate) struct ServeArgs {
     /// Offer the built-in servers filesystem, text-editor, grep and memory for the project, besides those that are configured
     #[arg(long)]
     pub(crate) builtins: bool,
+    /// Tools that clients are listed: all, search or auto [default: all]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) exposure: Option<Exposure>,
     /// Run beside a hub that already serves this configuration, with its own servers
     #[arg(long)]
     pub(crate) separate: bool,
@@ -326,6 +330,7 @@ impl ServeArgs {
             public_name: list(&self.public_name, &file.public_name),
             access,
             builtins: self.builtins,
+            exposure: self.exposure,
             separate: self.separate,
         })
     }
@@ -343,6 +348,9 @@ pub(crate) struct StdioArgs {
     /// Run the servers in this process, for this client only
     #[arg(long)]
     pub(crate) alone: bool,
+    /// Tools that this client is listed: all, search or auto [default: as the hub says]
+    #[arg(long, value_name = "MODE")]
+    pub(crate) exposure: Option<Exposure>,
 }
 
 #[derive(Debug, Args)]
@@ -376,6 +384,18 @@ pub(crate) struct ListArgs {
     /// Wait until no server is starting
     #[arg(long)]
     pub(crate) wait: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ToolsArgs {
+    #[command(flatten)]
+    pub(crate) list: ListArgs,
+    /// Show how many tokens of a model's context the definitions take, estimated, by tool and by server
+    #[arg(long)]
+    pub(crate) cost: bool,
+    /// Find tools by what they are wanted for, as the tool `search_tools` does, and explain the ranking
+    #[arg(long, value_name = "QUERY", conflicts_with_all = ["cost", "pattern"])]
+    pub(crate) search: Option<String>,
 }
 
 #[derive(Debug, Args)]

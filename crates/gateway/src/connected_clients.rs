@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use toolbay_access::{Access, Principal};
+use toolbay_policy::Exposure;
 use toolbay_protocol::Notification;
 
 use crate::capture::CapturedClient;
@@ -41,6 +42,9 @@ pub struct Attach {
     /// The names of the environment variables that are set for the client, never their values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<String>,
+    /// Which tools it is listed: the name of an [`Exposure`], where that is not for the hub to say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exposure: Option<String>,
 }
 
 /// How a client is connected.
@@ -168,14 +172,14 @@ impl ConnectedGuard {
         CapturedClient::Connected(self.clients.clone(), self.id)
     }
 
-    /// Notes what `toolbay stdio` says of its client, and returns the client's project.
-    pub(crate) fn attach(&self, notification: &Notification) -> Option<Arc<Path>> {
-        let text = notification.params_text()?;
+    /// Notes what `toolbay stdio` says of its client, and returns the client's project and which tools it is listed.
+    pub(crate) fn attach(&self, notification: &Notification) -> (Option<Arc<Path>>, Option<Exposure>) {
+        let text = notification.params_text().unwrap_or("{}");
         let mut attach: Attach = match serde_json::from_str(text) {
             Ok(attach) => attach,
             Err(error) => {
                 tracing::warn!(%error, "cannot parse the introduction of a client");
-                return None;
+                return (None, None);
             }
         };
         attach.variables.truncate(MAX_VARIABLES);
@@ -190,7 +194,7 @@ impl ConnectedGuard {
             client.transport = ClientTransport::Stdio;
             client.root = root.clone();
         }
-        root
+        (root, attach.exposure.and_then(|exposure| exposure.parse().ok()))
     }
 }
 

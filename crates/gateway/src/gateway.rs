@@ -17,6 +17,7 @@ use toolbay_transport::{
 
 use crate::{
     connected_clients::{ClientTransport, Clients, ConnectedClient},
+    hub_tools::{HubTools, exposure::ExposureOptions},
     listener::{
         connection,
         http::{HttpListener, legacy_sse::SseInboxes},
@@ -83,6 +84,8 @@ pub struct GatewayOptions {
     pub identity: Option<GatewayIdentity>,
     /// How long the first requests for a list wait for servers that are starting, where no catalog is cached; zero for not at all.
     pub first_list_wait: Duration,
+    /// Which tools clients are listed.
+    pub exposure: ExposureOptions,
 }
 
 impl Default for GatewayOptions {
@@ -108,6 +111,7 @@ impl Default for GatewayOptions {
             task_key: None,
             identity: None,
             first_list_wait: Duration::from_secs(2),
+            exposure: ExposureOptions::default(),
         }
     }
 }
@@ -150,6 +154,7 @@ pub struct Gateway {
     pub(crate) views: Views,
     /// What each principal takes.
     pub(crate) usage: PrincipalUsage,
+    pub(crate) hub_tools: HubTools,
 }
 
 impl Gateway {
@@ -171,6 +176,7 @@ impl Gateway {
         let wrong_tokens = TokenFailures::new(options.wrong_token_delay);
         let views = Views::new(options.principal_servers.clone());
         let usage = PrincipalUsage::new(options.principal_limits.clone());
+        let hub_tools = HubTools::new(&options);
         Arc::new(Self {
             host,
             options,
@@ -187,6 +193,7 @@ impl Gateway {
             wrong_tokens,
             views,
             usage,
+            hub_tools,
         })
     }
 

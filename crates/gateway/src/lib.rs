@@ -21,6 +21,7 @@ mod client_roots;
 mod connected_clients;
 mod error;
 mod gateway;
+mod hub_tools;
 mod listener;
 mod request;
 mod seal;
@@ -32,6 +33,7 @@ mod views;
 
 pub use connected_clients::{ATTACH, Attach, ClientTransport, ConnectedClient, GOODBYE};
 pub use gateway::{Gateway, GatewayIdentity, GatewayOptions};
+pub use hub_tools::exposure::{ClientExposure, ExposureOptions, ExposureReport};
 pub use security::local_user::LocalUsers;
 pub use security::origin::{InvalidOrigin, Origin};
 pub use security::principal_usage::PrincipalLimits;

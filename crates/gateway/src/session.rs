@@ -14,7 +14,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::Instant,
+};
 use tokio_util::sync::CancellationToken;
 use toolbay_access::Access;
 use toolbay_host::{CallerId, CatalogKind, ClientIdentity, LogFilter, ResourceWatch};
@@ -30,6 +33,8 @@ use crate::{
 
 /// How many requests of one session may run at once.
 const MAX_IN_FLIGHT: usize = 256;
+/// How many tools a session may be listed because it searched for them.
+const MAX_ACTIVATED: usize = 64;
 /// How many resources one session may watch.
 const MAX_WATCHED: usize = 1024;
 
@@ -47,6 +52,8 @@ pub(crate) struct Session {
     pub(crate) streams: Arc<ReplayStreams>,
     /// The versions of the lists that the client saw last.
     seen: [AtomicU64; 4],
+    /// Woken when its list of tools, and that of no other session, has changed.
+    pub(crate) own_list_changed: Notify,
     inner: Mutex<Inner>,
 }
 
@@ -60,6 +67,8 @@ struct Inner {
     /// Running requests with their cancellation; none where that was used already.
     /// Invariant: an entry exists exactly as long as its [`RunningRequest`], so no request is ended in the place of another.
     running: HashMap<RequestId, Option<oneshot::Sender<()>>>,
+    /// The tools that it is listed because it searched for them, in the order in which they were found.
+    activated: Vec<String>,
     /// What it watches, by the URI that it named.
     watched: HashMap<String, ResourceWatch>,
     identity: Arc<ClientIdentity>,
@@ -86,11 +95,13 @@ impl Session {
             ended: CancellationToken::new(),
             streams: Arc::default(),
             seen: Default::default(),
+            own_list_changed: Notify::new(),
             inner: Mutex::new(Inner {
                 access,
                 used: Instant::now(),
                 has_sent_requests: false,
                 running: HashMap::new(),
+                activated: Vec::new(),
                 watched: HashMap::new(),
                 // Modern servers send log messages only to clients that name a level.
                 identity: Arc::new(identity.at_level(Some(LogLevel::Info))),
@@ -117,6 +128,25 @@ impl Session {
         place.insert(Some(cancel));
         drop(inner);
         Ok(RunningRequest { session: self.clone(), id: id.clone(), cancelled })
+    }
+
+    /// Lists tools that it searched for, and tells the client, unless they are listed already.
+    pub(crate) fn activate<'a>(&self, tools: impl Iterator<Item = &'a str>) {
+        let mut inner = self.inner.lock();
+        let before = inner.activated.len();
+        for tool in tools {
+            if inner.activated.len() < MAX_ACTIVATED && !inner.activated.iter().any(|known| known == tool) {
+                inner.activated.push(tool.to_owned());
+            }
+        }
+        if inner.activated.len() > before {
+            self.own_list_changed.notify_one();
+        }
+    }
+
+    /// The tools that it is listed because it searched for them.
+    pub(crate) fn activated(&self) -> Vec<String> {
+        self.inner.lock().activated.clone()
     }
 
     /// Cancels a running request; what is not running needs none.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolbay_gateway::GatewayOptions;
 use toolbay_host::{Failure, ServerState, ServerStatus};
 
 use super::stdio;
@@ -38,7 +39,12 @@ pub(crate) async fn run(context: &Context, args: &ConnectArgs) -> Result<(), Cli
             args.url
         ));
     }
-    stdio::offer(context, host, Duration::ZERO).await
+    let options = GatewayOptions {
+        task_key: context.env.task_key(),
+        first_list_wait: Duration::ZERO,
+        ..GatewayOptions::default()
+    };
+    stdio::offer(context, host, options).await
 }
 
 /// The arguments as an entry of a configuration, so that they are checked as one.

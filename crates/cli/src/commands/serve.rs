@@ -6,9 +6,10 @@ pub(super) mod operate;
 use std::{sync::Arc, time::Duration};
 
 use toolbay_access::{Authenticator, HubTokens, ServerLogins};
-use toolbay_config::AuthSection;
+use toolbay_config::{AuthSection, HubFile};
 use toolbay_control::{ControlClient, ControlError, Listener};
-use toolbay_gateway::GatewayOptions;
+use toolbay_gateway::{ClientExposure, ExposureOptions, GatewayOptions};
+use toolbay_policy::Exposure;
 
 use self::{
     listeners::Listeners,
@@ -76,8 +77,30 @@ pub(super) fn gateway_options(
         server_logins,
         task_key: context.env.task_key(),
         first_list_wait: plan.hub.first_list_wait(),
+        exposure: exposure_options(&plan.hub, args.exposure),
         ..GatewayOptions::default()
     })
+}
+
+/// Which tools clients are listed.
+pub(super) fn exposure_options(hub: &HubFile, typed: Option<Exposure>) -> ExposureOptions {
+    // The values were checked when the file was read.
+    let mode = |text: &String| text.parse().unwrap_or_default();
+    let client_mode = |text: &String| match text.as_str() {
+        "defer" => ClientExposure::Defer,
+        _ => ClientExposure::Mode(mode(text)),
+    };
+    let usual = ExposureOptions::default();
+    ExposureOptions {
+        mode: typed.or_else(|| hub.exposure.as_ref().map(mode)).unwrap_or(usual.mode),
+        clients: hub
+            .client_exposure
+            .iter()
+            .map(|(client, text)| (client.clone(), client_mode(text)))
+            .collect(),
+        always_listed: hub.always_listed.clone(),
+        budget: hub.exposure_budget.unwrap_or(usual.budget),
+    }
 }
 
 /// Binds the control socket. A hub in the background is replaced; a second one in the foreground is refused.

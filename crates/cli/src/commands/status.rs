@@ -4,7 +4,9 @@ mod watch;
 
 use serde_json::json;
 use toolbay_config::{Permission, ServerConfig, ServerEndpoint};
-use toolbay_control::{ControlError, HubStatus, Note, QuarantinedEntry, ServerSnapshot, ServerState};
+use toolbay_control::{
+    ControlError, ExposureSnapshot, HubStatus, Note, QuarantinedEntry, ServerSnapshot, ServerState,
+};
 use toolbay_host::ConfigProblem;
 
 use super::listing::counted;
@@ -13,7 +15,7 @@ use crate::{
     args::StatusArgs,
     term::{
         status_view::{Times, View, sort_by_trouble, summary},
-        style::{Palette, clean, clean_line, cut},
+        style::{Palette, clean, clean_line, cut, grouped},
         table::{Cell, Look},
     },
 };
@@ -131,6 +133,8 @@ fn lines(snapshot: &HubStatus, view: View) -> Vec<String> {
     sort_by_trouble(&mut servers);
     lines.extend(view.table(&servers));
     lines.extend(set_aside(snapshot));
+    lines
+        .extend(snapshot.exposure.iter().flat_map(|exposure| exposure_lines(exposure, snapshot.tool_tokens)));
     let note = |note: &Note| format!("{}: {}", clean_line(&note.server), clean_line(&note.text));
     lines.extend(snapshot.notes.iter().map(note));
     lines
@@ -142,9 +146,31 @@ fn head(snapshot: &HubStatus, paint: Palette, columns: Option<usize>) -> Vec<Str
     for part in [snapshot.url.clone(), config] {
         hub.push_str(&part.map(|part| format!(", {}", clean(&part))).unwrap_or_default());
     }
-    let summary = format!("{} · {}", summary(&snapshot.servers), counted(snapshot.tools, "tool"));
+    let tokens = match snapshot.tool_tokens {
+        0 => String::new(),
+        tokens => format!(", about {} tokens", grouped(tokens)),
+    };
+    let summary = format!("{} · {}{tokens}", summary(&snapshot.servers), counted(snapshot.tools, "tool"));
     let fit = |line: String| columns.map_or(line.clone(), |columns| cut(&line, columns));
     vec![paint.bold(&fit(summary)), fit(hub)]
+}
+
+/// What clients are listed, where that is not everything or should not be.
+fn exposure_lines(exposure: &ExposureSnapshot, tokens: usize) -> Option<String> {
+    if let Some(advice) = exposure.advice(tokens) {
+        return Some(format!("hint: {advice}; consider `exposure = \"auto\"` in [hub]"));
+    }
+    let reason = exposure.reason.as_ref()?;
+    let (listed, all) = (exposure.listed, exposure.listed + exposure.hidden);
+    let mut line = clean_line(&format!(
+        "exposure {}: {listed} of {all} tools are listed, and search_tools finds the others: {reason}",
+        exposure.mode
+    ));
+    if exposure.mode == "auto" {
+        let clients = clean_line(&exposure.deferring_clients.join(", "));
+        line.push_str(&format!("; not for clients that defer tools by themselves: {clients}"));
+    }
+    Some(line)
 }
 
 /// Tools that were set aside.

@@ -19,12 +19,14 @@ use tokio::{
     net::{UnixStream, unix::pipe},
 };
 use tokio_util::task::TaskTracker;
+use toolbay_config::HubFile;
 use toolbay_gateway::{Gateway, GatewayOptions};
 use toolbay_host::Host;
+use toolbay_policy::Exposure;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use self::relay::Relay;
-use super::serve::operate::follow_if_any;
+use super::serve::{exposure_options, operate::follow_if_any};
 use crate::{
     app::{
         context::Context,
@@ -49,20 +51,28 @@ pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliEr
     // A server of another hub ends with that one, and so would a hub that it started.
     let may_share = plan.hub.shares() && !context.env.is_supervised();
     if !args.alone && may_share {
-        return Relay::new(context, plan)?.run().await;
+        return Relay::new(context, plan, args.exposure)?.run().await;
     }
     let host = plan.start(context);
     let configuration = plan.configuration.take();
     tokio::select! {
-        done = offer(context, host.clone(), plan.hub.first_list_wait()) => done,
+        done = offer(context, host.clone(), options(context, &plan.hub, args.exposure)) => done,
         () = follow_if_any(context, configuration, &host) => Ok(()),
     }
 }
 
+/// The options of a gateway for one client.
+fn options(context: &Context, hub: &HubFile, exposure: Option<Exposure>) -> GatewayOptions {
+    GatewayOptions {
+        task_key: context.env.task_key(),
+        first_list_wait: hub.first_list_wait(),
+        exposure: exposure_options(hub, exposure),
+        ..GatewayOptions::default()
+    }
+}
+
 /// Offers a host on stdin and stdout, and stops it at the end.
-pub(super) async fn offer(context: &Context, host: Host, first_list_wait: Duration) -> Result<(), CliError> {
-    let options =
-        GatewayOptions { task_key: context.env.task_key(), first_list_wait, ..GatewayOptions::default() };
+pub(super) async fn offer(context: &Context, host: Host, options: GatewayOptions) -> Result<(), CliError> {
     let gateway = Gateway::new(host.clone(), options);
     let tasks = TaskTracker::new();
     let wire = connect(stdin()?, stdout()?, MAX_MESSAGE, &tasks);

@@ -1,4 +1,7 @@
-//! `toolbay tools`: lists the tools, or shows one.
+//! `toolbay tools`: lists the tools, shows one or what they cost, and finds them.
+
+mod cost;
+mod search;
 
 use serde_json::Value;
 use toolbay_host::CatalogKind;
@@ -7,7 +10,7 @@ use toolbay_protocol::{ObjectBuilder, model::Tool};
 use super::listing::{self, Offer};
 use crate::{
     app::{context::Context, error::CliError, session},
-    args::ListArgs,
+    args::ToolsArgs,
     configured::describe::command_line,
     term::{
         parameters::{Parameter, example, parameters, signature},
@@ -16,12 +19,20 @@ use crate::{
     },
 };
 
-pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliError> {
+pub(crate) async fn run(context: &Context, args: &ToolsArgs) -> Result<(), CliError> {
+    let (query, is_cost, args) = (args.search.as_deref(), args.cost, &args.list);
     session::with(context, args.needs(), async |session| {
         session.ready_to_list(args.wait).await?;
         listing::check_server(session, args).await?;
         let mut offers = offers(session.client.list(CatalogKind::Tools).await?);
         listing::find_owners(session, CatalogKind::Tools, &mut offers).await?;
+        if let Some(query) = query {
+            return search::print(context, &offers, query, args.server.as_deref());
+        }
+        if is_cost {
+            args.filter(&mut offers);
+            return cost::print(context, &offers);
+        }
         let one = args.pattern.as_ref().and_then(|name| named(&offers, name, args.server.as_deref()));
         if let Some(index) = one {
             let tool = offers.swap_remove(index);

@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolbay_control::{ServerSnapshot, ServerState};
 
 use crate::term::{
-    style::{Palette, clean_line, cut},
+    style::{Palette, clean_line, cut, grouped},
     table::{Cell, Look, render_fitting},
     time::short,
 };
@@ -43,8 +43,19 @@ impl View {
     /// The lines of [`View::table`]: first its head, then those of each server.
     pub(crate) fn blocks(&self, servers: &[&ServerSnapshot]) -> Vec<Vec<String>> {
         let time = if self.times == Times::Start { "START" } else { "UPTIME" };
-        let head =
-            ["", "SERVER", "STATE", "TOOLS", "CALLS", time, "RESOURCES", "PROMPTS", "TRANSPORT", "REVISION"];
+        let head = [
+            "",
+            "SERVER",
+            "STATE",
+            "TOOLS",
+            "TOKENS",
+            "CALLS",
+            time,
+            "RESOURCES",
+            "PROMPTS",
+            "TRANSPORT",
+            "REVISION",
+        ];
         let mut rows = vec![head.iter().map(|text| Cell::new(*text, Look::Dim)).collect::<Vec<_>>()];
         rows.extend(servers.iter().map(|server| self.row(server)));
         let lines = render_fitting(&rows, self.paint, self.columns);
@@ -68,6 +79,7 @@ impl View {
             Cell::new(clean_line(&server.name), Look::Bold),
             Cell::new(server.state.as_str(), look(server)),
             count(server.tools).into(),
+            if server.revision.is_some() { grouped(server.tool_tokens) } else { "–".to_owned() }.into(),
             server.calls.to_string().into(),
             time.map(|time| short(Duration::from_millis(time))).unwrap_or_default().into(),
             count(server.resources + server.resource_templates).into(),

@@ -16,6 +16,7 @@ mod curl; // plain HTTP requests
 mod cycles; // hubs that are servers of themselves
 mod doctor; // `doctor`
 mod drop_in; // built-in servers beside the published ones that they replace
+mod exposure; // hubs that list few tools
 mod extensions; // servers of extensions
 mod faults; // one test per fault that a server or a client can have
 mod harness; // hubs with one server, over any transport

@@ -119,6 +119,32 @@ fn one_tool_is_shown_with_its_parameters_and_an_example() {
 }
 
 #[test]
+fn the_cost_of_tools_is_a_token_for_four_bytes_of_their_definitions() {
+    let home = Home::with_server();
+    let listed = home.run(&["tools", "--config", "mcp.json", "--json"]).expect(0).stdout;
+    let cost = home.run(&["tools", "--cost", "--config", "mcp.json", "--json"]).expect(0).json();
+    let tools = cost["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 4, "{cost:#}");
+    for tool in tools {
+        let name = format!(r#""name":{}"#, tool["name"]);
+        let bytes = tool["bytes"].as_u64().unwrap();
+        assert!(listed.replace(' ', "").contains(&name) && tool["server"] == "small", "{tool}");
+        assert_eq!(tool["tokens"], bytes.div_ceil(4), "{tool}");
+    }
+    let bytes: u64 = tools.iter().map(|tool| tool["bytes"].as_u64().unwrap()).sum();
+    // The list is these definitions, with commas between them, and no more.
+    assert!(
+        listed.len() as u64 >= bytes && (listed.len() as u64) < bytes + 50,
+        "{} and {bytes}",
+        listed.len()
+    );
+    assert_eq!((&cost["bytes"], &cost["tokens"]), (&bytes.into(), &bytes.div_ceil(4).into()));
+    assert_eq!(cost["servers"][0]["tokens"], cost["tokens"]);
+    let table = home.run(&["tools", "--cost", "--config", "mcp.json"]).expect(0).stdout;
+    assert!(table.lines().last().unwrap().starts_with("4 tools of 1 server: about "), "{table}");
+}
+
+#[test]
 fn status_sums_up_and_tells_times() {
     let home = Home::new();
     let typo = r#""typo": {"command": "no-such-program"}"#;
@@ -129,16 +155,17 @@ fn status_sums_up_and_tells_times() {
     home.run(&["call", "small__echo"]).expect(0);
     let status = home.run(&["status"]).expect(0).stdout;
     let lines: Vec<&str> = status.lines().collect();
-    assert_eq!(lines[0], "1 ready, 1 failed, 1 disabled · 4 tools");
-    assert!(lines[2].contains("SERVER  STATE     TOOLS  CALLS  UPTIME"), "{status}");
+    assert!(lines[0].starts_with("1 ready, 1 failed, 1 disabled · 4 tools, about "), "{status}");
+    assert!(lines[2].contains("SERVER  STATE     TOOLS  TOKENS  CALLS  UPTIME"), "{status}");
     assert!(lines[3].contains("typo    failed"), "trouble comes first: {status}");
     assert!(status.contains("(-v lists them)") && !status.contains("/usr/bin"), "{status}");
     assert!(home.run(&["status", "-v"]).expect(0).stdout.contains("/usr/bin"));
     let small = lines.iter().find(|line| line.contains("small")).unwrap();
     let cells: Vec<&str> = small.split_whitespace().collect();
-    assert_eq!(cells[3..5], ["4", "1"], "tools and calls: {small}");
-    assert!(["s", "min"].contains(&cells[6]), "uptime: {small}");
+    assert_eq!((cells[3], cells[5]), ("4", "1"), "tools and calls: {small}");
+    assert!(["s", "min"].contains(&cells[7]), "uptime: {small}");
     let told = home.run(&["status", "--json"]).expect(0).json();
+    assert_eq!(told["tool_tokens"].to_string(), cells[4], "tokens: {small}");
     assert!(told["servers"][0]["state_ms"].is_u64() && told["servers"][0]["start_ms"].is_u64(), "{told}");
     assert_eq!(hub.stop(), Some(0));
 }

@@ -6,6 +6,7 @@ use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use toolbay_host::CallerId;
+use toolbay_policy::Exposure;
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, Notification, Request, RequestId, Rope, meta, method,
 };
@@ -43,6 +44,8 @@ struct ClientConnection<'a> {
     /// Whether the client has identified itself.
     is_introduced: bool,
     project: ClientProject,
+    /// Which tools it is listed, where `toolbay stdio` says so.
+    exposure: Option<Exposure>,
     roots: ClientRoots,
     caller: CallerId,
     stream: Option<SessionStream>,
@@ -99,6 +102,7 @@ pub(crate) async fn run(
         client,
         is_introduced: false,
         project: ClientProject::Unknown,
+        exposure: None,
         roots: ClientRoots::default(),
         caller: CallerId::new(),
         stream: None,
@@ -205,7 +209,8 @@ impl ClientConnection<'_> {
             revision::check_meta(&request.call)?;
             let client = RequestClient::of_request(self.gateway, &request.call, self.client.access().clone())
                 .with_caller(self.caller)
-                .in_project(self.project.root());
+                .in_project(self.project.root())
+                .with_exposure(self.exposure);
             if !std::mem::replace(&mut self.is_introduced, true) {
                 self.client.identify(client.identity.info());
             }
@@ -223,7 +228,8 @@ impl ClientConnection<'_> {
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, message));
         };
         let client = RequestClient::of_session(self.gateway, session.clone(), self.client.access().clone())
-            .in_project(self.project.root());
+            .in_project(self.project.root())
+            .with_exposure(self.exposure);
         Ok(Some(self.gateway.serve(&client, request.into())))
     }
 
@@ -234,7 +240,7 @@ impl ClientConnection<'_> {
         let host = self.gateway.host_for(self.client.access());
         let session = open_session(&request.call, self.client.access().clone())?;
         self.client.identify(session.identity().0.info());
-        let result = self.gateway.initialize_result(&host, session.revision, &request.call);
+        let result = self.gateway.initialize_result(&host, session.revision, &request.call, self.exposure);
         self.stream = Some(SessionStream::open(&host, session.clone()));
         self.session = Some(session);
         Ok(Served::Known(FinalResponse::result(&request.id, &result)))
@@ -257,7 +263,8 @@ impl ClientConnection<'_> {
                     match later.serve(&gateway).await {
                         Served::Running(call) => notify(call, outgoing).await,
                         Served::Known(known) => drop(outgoing.send(known.text).await),
-                        Served::Listening(_) | Served::Later(_) | Served::Soon(_) => {} // only calls wait, and only once
+                        Served::Soon(answer) => drop(outgoing.send(answer.await.text).await),
+                        Served::Listening(_) | Served::Later(_) => {} // only calls wait, and only once
                     }
                 });
             }
@@ -295,7 +302,12 @@ impl ClientConnection<'_> {
             method::CANCELLED => self.cancel(notification),
             method::INITIALIZED | method::ROOTS_CHANGED => self.request_roots(),
             ATTACH => {
-                self.project = match self.client.attach(notification) {
+                let (root, exposure) = self.client.attach(notification);
+                self.exposure = exposure;
+                if exposure.is_some_and(|exposure| exposure != Exposure::All) {
+                    self.gateway.hub_tools.switch_on();
+                }
+                self.project = match root {
                     Some(root) => ClientProject::Attached(root),
                     None => ClientProject::Roots(None),
                 };

@@ -5,6 +5,7 @@ use std::{path::Path, sync::Arc};
 use bytes::Bytes;
 use toolbay_access::Access;
 use toolbay_host::{Caller, CallerId, ClientIdentity, Host, LogFilter};
+use toolbay_policy::Exposure;
 use toolbay_protocol::{ErrorCode, ErrorObject, LogLevel, MethodCall, Revision, Span, decode_string, meta};
 use toolbay_translate::{ClientCapabilities, declares_tasks};
 
@@ -35,6 +36,8 @@ pub(crate) struct RequestClient {
     pub(crate) is_on_http: bool,
     /// Its project, where `toolbay stdio` named it.
     root: Option<Arc<Path>>,
+    /// Which tools it is listed, where its connection says so.
+    pub(crate) exposure: Option<Exposure>,
 }
 
 impl RequestClient {
@@ -52,6 +55,7 @@ impl RequestClient {
             logs,
             is_on_http: false,
             root: None,
+            exposure: None,
         }
     }
 
@@ -69,6 +73,7 @@ impl RequestClient {
             logs: LogFilter::Nothing,
             is_on_http: false,
             root: None,
+            exposure: None,
         }
     }
 
@@ -91,6 +96,7 @@ impl RequestClient {
             logs,
             is_on_http: false,
             root: None,
+            exposure: None,
         }
     }
 
@@ -107,6 +113,11 @@ impl RequestClient {
     /// The same client, which works in this project.
     pub(crate) fn in_project(self, root: Option<Arc<Path>>) -> Self {
         Self { root, ..self }
+    }
+
+    /// The same client, which is listed these tools.
+    pub(crate) fn with_exposure(self, exposure: Option<Exposure>) -> Self {
+        Self { exposure, ..self }
     }
 
     /// The same client, with the id of its connection.

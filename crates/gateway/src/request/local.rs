@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use toolbay_host::{CacheHints, CatalogKind, Host, HubsBehind, list_page};
+use toolbay_policy::Exposure;
 use toolbay_protocol::{
     ErrorCode, ErrorObject, MethodCall, Request, Revision, UnknownLogLevel, meta, method,
 };
@@ -10,6 +11,7 @@ use toolbay_translate::tools_for;
 use crate::{
     error,
     gateway::Gateway,
+    hub_tools::exposure::{Listing, client_name},
     request::{call::complete, client::RequestClient},
     tasks::TaskProtocol as Tasks,
 };
@@ -27,7 +29,7 @@ impl Gateway {
             method::RESOURCES_LIST => self.list(client, call, CatalogKind::Resources),
             method::RESOURCE_TEMPLATES_LIST => self.list(client, call, CatalogKind::ResourceTemplates),
             method::PROMPTS_LIST => self.list(client, call, CatalogKind::Prompts),
-            method::DISCOVER if features.has_discover() => Ok(self.discovery(&client.host, call)),
+            method::DISCOVER if features.has_discover() => Ok(self.discovery(client, call)),
             method::PING if features.has_ping() => Ok("{}".to_owned()),
             method::SET_LEVEL if features.has_set_level() => set_level(client, call),
             method::TOOLS_CALL | method::RESOURCES_READ | method::PROMPTS_GET | method::COMPLETE => {
@@ -43,8 +45,14 @@ impl Gateway {
         })
     }
 
-    /// The result of `initialize`, for a client that will speak `revision`.
-    pub(crate) fn initialize_result(&self, host: &Host, revision: Revision, call: &MethodCall) -> String {
+    /// The result of `initialize`, for a client that will speak `revision`, on a connection that may have an exposure of its own.
+    pub(crate) fn initialize_result(
+        &self,
+        host: &Host,
+        revision: Revision,
+        call: &MethodCall,
+        exposure: Option<Exposure>,
+    ) -> String {
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities(host, revision),
@@ -53,13 +61,18 @@ impl Gateway {
         if let Some(hubs) = hubs(host, call) {
             result["_meta"] = json!({ meta::HUBS: hubs });
         }
-        if let Some(instructions) = self.instructions(host) {
+        let info = call.param("clientInfo").map(|info| call.raw(info));
+        let client = info.and_then(client_name);
+        let listing = self.hub_tools.exposure.listing(host, client.as_deref(), exposure);
+        self.log_listing(host, &listing, client.as_deref());
+        if let Some(instructions) = self.instructions(host, &listing) {
             result["instructions"] = instructions.into();
         }
         result.to_string()
     }
 
-    fn discovery(&self, host: &Host, call: &MethodCall) -> String {
+    fn discovery(&self, client: &RequestClient, call: &MethodCall) -> String {
+        let host = &client.host;
         let (ttl, scope) = caching(host.identity_hints());
         let mut result = json!({
             "resultType": "complete",
@@ -72,7 +85,9 @@ impl Gateway {
         if let Some(hubs) = hubs(host, call) {
             result["_meta"][meta::HUBS] = json!(hubs);
         }
-        if let Some(instructions) = self.instructions(host) {
+        let listing = self.listing_for(client);
+        self.log_listing(host, &listing, None);
+        if let Some(instructions) = self.instructions(host, &listing) {
             result["instructions"] = instructions.into();
         }
         result.to_string()
@@ -86,7 +101,9 @@ impl Gateway {
         };
         let table = client.host.table();
         // Only modern clients know what an invalid `x-mcp-header` is.
+        let own = (kind == CatalogKind::Tools).then(|| self.tools_for(client, &table)).flatten();
         let page = match client.revision.features().has_mirrored_headers() && client.is_on_http {
+            _ if let Some(own) = &own => own.get(cursor.as_deref(), table.version(kind)),
             true => table.page_on_http(kind, cursor.as_deref()),
             false => table.page(kind, cursor.as_deref()),
         };
@@ -131,12 +148,12 @@ impl Gateway {
         json!({ "name": "toolbay", "title": "Toolbay", "version": self.options.version })
     }
 
-    /// What the servers that are up tell models about themselves.
-    fn instructions(&self, host: &Host) -> Option<String> {
+    /// What is not listed, and what the servers that are up tell models about themselves.
+    fn instructions(&self, host: &Host, listing: &Listing) -> Option<String> {
         if let Some(identity) = &self.options.identity {
             return identity.instructions.clone();
         }
-        let parts: Vec<String> = host
+        let of_servers: Vec<String> = host
             .statuses()
             .iter()
             .filter(|server| server.state.is_offered())
@@ -145,6 +162,7 @@ impl Gateway {
                 Some(section(server.name.as_str(), instructions))
             })
             .collect();
+        let parts: Vec<String> = self.catalog_lines(host, listing).into_iter().chain(of_servers).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 }

@@ -16,6 +16,7 @@ use toolbay_protocol::{Request, method};
 use crate::{
     error,
     gateway::Gateway,
+    hub_tools::HubToolCall,
     request::{
         call::{ClientCall, FinalResponse},
         client::RequestClient,
@@ -56,7 +57,8 @@ impl DeferredRequest {
 impl Gateway {
     /// Starts to respond to a request of a client whose revision is known.
     pub(crate) fn serve(self: &Arc<Self>, client: &RequestClient, request: Arc<Request>) -> Served {
-        let arrival = match client.host.arrival(&request) {
+        let within = self.hub_tools.is_on().then(|| self.request_within(client, &request)).flatten();
+        let arrival = match client.host.arrival(within.as_ref().unwrap_or(&request)) {
             Some(arrival) => Some(Box::pin(arrival) as Pin<Box<dyn Future<Output = ()> + Send>>),
             None => self.first_list.awaited(&client.host, &request),
         };
@@ -70,6 +72,12 @@ impl Gateway {
 
     /// As [`Gateway::serve`], where nothing need be waited for any more.
     pub(crate) fn serve_now(self: &Arc<Self>, client: &RequestClient, request: Arc<Request>) -> Served {
+        let request = match self.hub_tool_call(client, &request) {
+            None => request,
+            Some(HubToolCall::Forwarded(request)) => request,
+            Some(HubToolCall::Answered(response)) => return Served::Known(response),
+            Some(HubToolCall::Soon(response)) => return Served::Soon(response),
+        };
         let has_listen = client.revision.features().has_listen();
         if has_listen && request.call.method() == method::LISTEN {
             return match Subscription::open(self, client, &request) {

@@ -195,7 +195,11 @@ impl SessionStream {
             if let Some(text) = self.queue.pop_front() {
                 return Some(text);
             }
-            match next_change(&mut self.changes).await? {
+            let change = tokio::select! {
+                change = next_change(&mut self.changes) => change?,
+                () = self.session.own_list_changed.notified() => ChangeEvent::List(CatalogKind::Tools),
+            };
+            match change {
                 ChangeEvent::List(kind) => self.queue.push_back(list_changed(kind).call.text.into()),
                 ChangeEvent::Resource(server, notification) => {
                     let notifications = self.session.updates(&server, &notification);

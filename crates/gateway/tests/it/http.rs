@@ -138,11 +138,16 @@ impl Answer {
     }
 
     /// The body, as JSON.
-    pub(crate) async fn json(mut self) -> Value {
+    pub(crate) async fn json(self) -> Value {
+        serde_json::from_slice(&self.body().await).unwrap()
+    }
+
+    /// The body.
+    pub(crate) async fn body(mut self) -> Vec<u8> {
         let length: usize = self.header("content-length").unwrap().parse().unwrap();
         let mut body = vec![0; length];
         timeout(PATIENCE, self.stream.read_exact(&mut body)).await.unwrap().unwrap();
-        serde_json::from_slice(&body).unwrap()
+        body
     }
 
     /// The connection of an answer without a body.

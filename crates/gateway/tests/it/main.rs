@@ -9,6 +9,7 @@ mod first_list; // what the first list of a starting hub waits for
 mod header_params; // parameters that are mirrored in headers
 mod http; // HTTP/1.1 by hand
 mod hub_tokens; // clients with tokens of their own
+mod hub_tools; // clients that search for tools
 mod issuers; // tokens of an issuer: challenges, metadata, scopes
 mod legacy_sse; // HTTP+SSE of 2024-11-05
 mod limits; // of client info, capabilities and instructions

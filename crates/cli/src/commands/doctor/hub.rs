@@ -48,6 +48,12 @@ async fn found(snapshot: &HubStatus) -> Vec<Finding> {
                 .fix("fix them; changes are picked up automatically"),
         );
     }
+    if let Some(advice) =
+        snapshot.exposure.as_ref().and_then(|exposure| exposure.advice(snapshot.tool_tokens))
+    {
+        let fix = "set `exposure = \"auto\"` in [hub], or start it with --exposure auto; `toolbay tools --cost` shows which tools take them";
+        findings.push(Finding::odd("context", advice).fix(fix));
+    }
     let hidden = snapshot.notes.iter().filter(|note| note.text.starts_with("shared identity"));
     let hidden: Vec<String> = hidden.map(|note| format!("{}: {}", note.server, note.text)).collect();
     if !hidden.is_empty() {

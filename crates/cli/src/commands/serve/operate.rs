@@ -10,9 +10,10 @@ use tokio_util::sync::CancellationToken;
 use toolbay_access::{Authenticator as _, HubTokens, proxy::AuthorizationProxy};
 use toolbay_config::AuthSection;
 use toolbay_control::{
-    About, Api, ClientSnapshot, HubHandle, HubPresence, HubSnapshot, Listener, Remarks, millis,
+    About, Api, ClientSnapshot, ExposureSnapshot, HubHandle, HubPresence, HubSnapshot, Listener, Note,
+    Remarks, millis,
 };
-use toolbay_gateway::{ClientTransport, ConnectedClient, Gateway, GatewayOptions};
+use toolbay_gateway::{ClientTransport, ConnectedClient, ExposureReport, Gateway, GatewayOptions};
 use toolbay_host::{Host, shim};
 
 use super::{listeners::Listeners, warn};
@@ -80,8 +81,17 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
     let hub = {
         let (host, tokens, has_issuer) = (host.clone(), tokens.clone(), plan.auth != AuthSection::Absent);
         let has_principals = move || has_issuer || tokens.as_ref().is_some_and(|tokens| tokens.is_in_use());
-        hub.with_notes(move || if has_principals() { identity_notes(&host) } else { Vec::new() })
+        let names = gateway.clone();
+        hub.with_notes(move || {
+            let mut notes = if has_principals() { identity_notes(&host) } else { Vec::new() };
+            notes.extend(taken_names(&names));
+            notes
+        })
     };
+    let hub = hub.with_exposure({
+        let gateway = gateway.clone();
+        move || exposure_snapshot(gateway.exposure())
+    });
     let about = About {
         config: plan.config.clone(),
         url: urls.first().cloned(),
@@ -158,6 +168,28 @@ fn handle(
         clients: gateway.clients().into_iter().map(client_snapshot).collect(),
         ..known.clone()
     })
+}
+
+/// Notes on tools that have the name of a tool of the hub.
+fn taken_names(gateway: &Gateway) -> Vec<Note> {
+    let note = |(server, tool): (String, &'static str)| Note {
+        server,
+        text: format!(
+            "its tool `{tool}` has the name of a tool of the hub; where that is listed, it is called with `call_tool`"
+        ),
+    };
+    gateway.names_taken().into_iter().map(note).collect()
+}
+
+fn exposure_snapshot(report: ExposureReport) -> ExposureSnapshot {
+    ExposureSnapshot {
+        mode: report.mode.as_str().to_owned(),
+        budget: report.budget,
+        listed: report.listed,
+        hidden: report.hidden,
+        reason: report.reason,
+        deferring_clients: report.deferring_clients,
+    }
 }
 
 fn client_snapshot(client: ConnectedClient) -> ClientSnapshot {

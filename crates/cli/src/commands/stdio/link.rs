@@ -5,12 +5,13 @@ use std::{sync::Arc, time::Duration};
 use tokio::{io::split, net::UnixStream, task::spawn_blocking};
 use tokio_util::task::TaskTracker;
 use toolbay_config::watch_files;
-use toolbay_gateway::{ATTACH, Attach, Gateway, GatewayOptions};
+use toolbay_gateway::{ATTACH, Attach, Gateway};
 use toolbay_host::Host;
+use toolbay_policy::Exposure;
 use toolbay_protocol::notification;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
-use super::{BoxReader, BoxWriter};
+use super::{BoxReader, BoxWriter, options};
 use crate::{
     app::{context::Context, default_servers::usual_folder, error::CliError, hub::HubPlan},
     configured::{
@@ -41,12 +42,8 @@ impl HubLink {
     /// Starts a hub in this process, for when there is no other.
     pub(super) fn alone(context: &Context, plan: &HubPlan) -> Self {
         let host = plan.start(context);
-        let options = GatewayOptions {
-            task_key: context.env.task_key(),
-            first_list_wait: plan.hub.first_list_wait(),
-            ..GatewayOptions::default()
-        };
-        let gateway = Gateway::new(host.clone(), options);
+        // Which tools the client is listed is part of its introduction.
+        let gateway = Gateway::new(host.clone(), options(context, &plan.hub, None));
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let (reader, writer) = split(theirs);
         let tasks = TaskTracker::new();
@@ -70,11 +67,12 @@ async fn serve(
 }
 
 /// The line with which the client is introduced to a hub.
-pub(super) fn introduction(context: &Context) -> Result<Vec<u8>, CliError> {
+pub(super) fn introduction(context: &Context, exposure: Option<Exposure>) -> Result<Vec<u8>, CliError> {
     let attach = Attach {
         root: std::env::current_dir().ok().and_then(|here| usual_folder(context.env.home.as_deref(), &here)),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         variables: unset::names(context),
+        exposure: exposure.map(|exposure| exposure.as_str().to_owned()),
     };
     let params = serde_json::to_string(&attach).map_err(std::io::Error::other)?;
     Ok(notification(ATTACH, Some(&params)).to_vec())

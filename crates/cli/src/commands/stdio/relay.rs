@@ -12,6 +12,7 @@ use std::{io, pin::Pin, time::Duration};
 
 use bytes::Bytes;
 use tokio::{io::AsyncWriteExt, net::UnixStream};
+use toolbay_policy::Exposure;
 
 use super::{
     BoxReader, BoxWriter, FLUSH,
@@ -47,6 +48,8 @@ type Connecting<'a> = Pin<Box<dyn Future<Output = Result<Option<UnixStream>, Sha
 pub(super) struct Relay<'a> {
     context: &'a Context,
     plan: HubPlan,
+    /// Which tools the client is listed, if it says so.
+    exposure: Option<Exposure>,
     input: Input,
     stdin: BoxReader,
     stdout: BoxWriter,
@@ -77,10 +80,15 @@ enum End {
 }
 
 impl<'a> Relay<'a> {
-    pub(super) fn new(context: &'a Context, plan: HubPlan) -> Result<Self, CliError> {
+    pub(super) fn new(
+        context: &'a Context,
+        plan: HubPlan,
+        exposure: Option<Exposure>,
+    ) -> Result<Self, CliError> {
         Ok(Self {
             context,
             plan,
+            exposure,
             input: Input::new(LONGEST_OF_CLIENT),
             stdin: stdin()?,
             stdout: stdout()?,
@@ -197,7 +205,7 @@ impl<'a> Relay<'a> {
         self.hub = Some(link);
         self.from_hub = Input::new(LONGEST_OF_HUB);
         (self.was_stopped, self.has_spoken, self.ending) = (false, false, Ending::Closed);
-        self.to_hub.add_line(&introduction(self.context)?);
+        self.to_hub.add_line(&introduction(self.context, self.exposure)?);
         for line in self.conversation.repeat() {
             self.to_hub.add_line(&line);
         }

@@ -115,7 +115,11 @@ impl HttpListener {
         let features = client.revision.features();
         let mut served = if features.has_mirrored_headers() && request.call.method() == method::TOOLS_CALL {
             self.check_params(&client, &request, &headers).await?;
-            self.gateway.serve_now(&client, request.into()) // its server was waited for just now
+            match self.gateway.hub_tools.is_on() {
+                // Its server was waited for just now.
+                false => self.gateway.serve_now(&client, request.into()),
+                true => self.gateway.serve(&client, request.into()),
+            }
         } else {
             self.gateway.serve(&client, request.into())
         };
@@ -218,7 +222,7 @@ impl HttpListener {
         let host = self.gateway.host_for(&access);
         let session = open_session(&request.call, access)
             .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-        let result = self.gateway.initialize_result(&host, session.revision, &request.call);
+        let result = self.gateway.initialize_result(&host, session.revision, &request.call, None);
         let Some(id) = self.gateway.sessions.add(session.clone(), usage) else {
             return Err(Box::new(too_many("too many sessions; try again later", Some(&request.id))));
         };
