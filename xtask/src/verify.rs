@@ -32,20 +32,16 @@ const CHECKS: &[Check] = &[
     (
         "kills",
         "servers that are killed 200 times leave files old or new, and lose no memory that they acknowledged",
-        |_| {
-            let tests = [("toolbay-builtin", "memory::processes"), ("toolbay", "built_in::crashes")];
-            tests_with("TOOLBAY_KILLS", "200", &tests)
-        },
+        |_| tests_with("TOOLBAY_KILLS", "200", &["memory::processes", "built_in::crashes"]),
     ),
     ("races", "100,000 accesses while links on the way are swapped: none leads out", |_| {
-        let tests = [("toolbay-files", "races"), ("toolbay-builtin", "races")];
-        tests_with("TOOLBAY_RACES", "100000", &tests)
+        tests_with("TOOLBAY_RACES", "100000", &["races::"])
     }),
     ("refresh", "four processes renew one token 1,000 times: no login is lost", |_| {
-        tests_with("TOOLBAY_REFRESHES", "1000", &[("toolbay-oauth", "processes")])
+        tests_with("TOOLBAY_REFRESHES", "1000", &["processes::four_processes", "processes::a_killed"])
     }),
     ("isolation", "20,000 calls of two principals at once: nothing of one reaches the other", |_| {
-        tests_with("TOOLBAY_ISOLATION_CALLS", "20000", &[("toolbay-gateway", "principals")])
+        tests_with("TOOLBAY_ISOLATION_CALLS", "20000", &["principals::"])
     }),
     ("before-after", "speed and memory beside the program that `--against PATH` names", |options| {
         let against = options.against.as_deref().context("--against PATH names the older program")?;
@@ -76,15 +72,13 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     check(&Options::parse(rest)?)
 }
 
-/// Runs tests with a variable that makes them longer, unless it is set already.
-fn tests_with(variable: &str, value: &str, tests: &[(&str, &str)]) -> Result<()> {
+/// Runs tests of the workspace with a variable that makes them longer, unless it is set already. Of the workspace and not of
+/// their packages, which would be built again with fewer features.
+fn tests_with(variable: &str, value: &str, filters: &[&str]) -> Result<()> {
     let value = std::env::var(variable).unwrap_or_else(|_| value.to_owned());
-    for (package, filter) in tests {
-        let mut test = cargo(&["test", "--package", package, "--test", "it", filter]);
-        test.args(["--", "--nocapture"]).env(variable, &value).env(peers::VARIABLE, peers::folder()?);
-        must(&mut test)?;
-    }
-    Ok(())
+    let mut test = cargo(&["test", "--workspace", "--test", "it", "--"]);
+    test.args(filters).args(["--nocapture"]).env(variable, &value).env(peers::VARIABLE, peers::folder()?);
+    must(&mut test)
 }
 
 impl Options {
