@@ -92,7 +92,7 @@ pub(crate) fn checked(auth: &AuthSection) -> Result<Option<&AuthFile>, CliError>
         AuthSection::Absent => Ok(None),
         AuthSection::Valid(auth) => Ok(Some(auth)),
         AuthSection::Invalid => Err(CliError::Usage {
-            message: "`[auth]` has errors, and the hub would be open without it".to_owned(),
+            message: "`[auth]` has errors or cannot be read, and the hub would be open without it".to_owned(),
             hint: Some("`toolbay config check` shows them".to_owned()),
         }),
     }

@@ -44,6 +44,16 @@ fn an_invalid_file_is_reported_with_the_location() {
     }
 }
 
+/// A file that cannot be read may be the one that says who may use the hub.
+#[test]
+fn a_hub_does_not_listen_while_the_file_of_its_user_is_invalid() {
+    let home = Home::new();
+    home.write_user_config("[auth\nissuer = 'https://id.example'\n");
+    let ran = home.run(&["serve", "--listen", "127.0.0.1:0"]).expect(2);
+    assert!(ran.stderr.contains("toolbay.toml:1:"), "{ran:#?}");
+    assert!(ran.stderr.contains("cannot be read, and the hub would be open without it"), "{ran:#?}");
+}
+
 #[test]
 fn a_missing_file_is_an_error_of_usage() {
     let ran = Home::new().run(&["serve", "--config", "none.json"]).expect(2);

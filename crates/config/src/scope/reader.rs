@@ -27,6 +27,8 @@ pub struct ScopeReader {
 /// The last valid content of a file.
 #[derive(Debug, Clone, Default)]
 struct Last {
+    /// Whether it was ever read, or known not to be there.
+    is_known: bool,
     servers: Vec<Declared>,
     hub: HubFile,
     auth: AuthSection,
@@ -42,7 +44,7 @@ pub struct Reading {
     pub merged: Merged,
     /// Settings of the hub itself, never a project's: a repository does not decide where the user's hub listens.
     pub hub: HubFile,
-    /// Who may use the hub over HTTP, never a project's.
+    /// Who may use the hub over HTTP, never a project's. Invalid while a file is broken that was never read: it may say so.
     pub auth: AuthSection,
     /// What callers see of the hub, by names. Never a project's: a profile could show more than another.
     pub profiles: Vec<ProfileEntry>,
@@ -91,6 +93,7 @@ impl ScopeReader {
                 Ok(found) => {
                     let path = || file.path.clone();
                     *last = Last {
+                        is_known: true,
                         servers: found.declared_or(&last.servers),
                         hub: found.hub,
                         auth: found.auth,
@@ -108,7 +111,7 @@ impl ScopeReader {
                     reading.problems.extend(found.problems.into_iter().map(|problem| (path(), problem)));
                 }
                 Err(ConfigError::Read { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                    *last = Last::default()
+                    *last = Last { is_known: true, ..Last::default() }
                 }
                 Err(error) => reading.errors.push(error),
             }
@@ -116,7 +119,8 @@ impl ScopeReader {
         let of_user = || self.files.iter().zip(&self.last).filter(|(file, _)| file.scope != Scope::Project);
         let mut hubs = of_user().map(|(_, last)| &last.hub);
         reading.hub = hubs.find(|hub| **hub != HubFile::default()).cloned().unwrap_or_default();
-        let mut auths = of_user().map(|(_, last)| &last.auth);
+        let mut auths =
+            of_user().map(|(_, last)| if last.is_known { &last.auth } else { &AuthSection::Invalid });
         reading.auth = auths.find(|auth| **auth != AuthSection::Absent).cloned().unwrap_or_default();
         let mut policies = of_user().map(|(_, last)| &last.policy);
         reading.policy =

@@ -42,7 +42,7 @@ pub enum AuthSection {
     Absent,
     /// It can be used.
     Valid(Box<AuthFile>),
-    /// It has errors, which are reported. A hub must not run without it then: it would be open.
+    /// It has errors or cannot be read, which is reported. A hub must not run without it then: it would be open.
     Invalid,
 }
 
