@@ -28,6 +28,7 @@ mod rate;
 pub(crate) mod response;
 mod settings;
 pub(crate) mod signature;
+mod stored_logins;
 mod tokens;
 
 use std::{
@@ -44,6 +45,7 @@ use tokio_util::sync::CancellationToken;
 use toolbay_oauth::{Claims, Credential, IdentityProvider, NoRandomNumbers, OAuthError};
 
 pub use settings::{AllowedUsers, ProviderSettings, ProxySettings};
+pub use stored_logins::StoredLogin;
 
 use crate::{
     authenticator::{Access, Authenticator, Refusal},
@@ -64,6 +66,8 @@ use signature::{BrowserKey, Cookies, SignaturePurpose};
 const KNOWN_USER: u64 = 8 * 3600;
 /// The cookie that says so.
 const USER_COOKIE: &str = "user";
+/// The directory of logins in that of the proxy.
+const LOGINS: &str = "logins";
 /// How often files and expired tokens are looked for.
 const MAINTENANCE: Duration = Duration::from_millis(500);
 
@@ -123,7 +127,7 @@ impl AuthorizationProxy {
             refresh_token: settings.refresh_token_lifetime,
             login: settings.login_lifetime,
         };
-        let grants = Grants::open(path("logins"), lifetimes, |claims, scopes| settings.who(claims, scopes))
+        let grants = Grants::open(path(LOGINS), lifetimes, |claims, scopes| settings.who(claims, scopes))
             .map_err(failed(path("logins")))?;
         let schemes = settings.redirect_schemes.clone();
         Ok(Self {

@@ -22,7 +22,7 @@ use toolbay_policy::Exposure;
 use crate::app::{error::CliError, shared_hub::HubSpec};
 pub(crate) use builtin::{BraveSearchArgs, BuiltinArgs, BuiltinServer, FileArgs, ServingArgs, ShellArgs};
 pub(crate) use code::{CodebaseArgs, IndexArgs, SearchArgs};
-pub(crate) use login::{AuthSubcommand, LoginArgs, LogoutArgs};
+pub(crate) use login::{AuthSubcommand, LoginArgs, LogoutArgs, RevokeLoginsArgs};
 pub(crate) use secrets::{SecretSubcommand, SetSecretArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,

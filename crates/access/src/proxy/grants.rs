@@ -35,7 +35,7 @@ pub(super) const MAX_GRANTS_OF_PERSON: usize = 100;
 const MAX_ACCESS_TOKENS: usize = 2;
 /// The longest claims that are kept, in bytes.
 const MAX_CLAIMS: usize = 16 * 1024;
-const MAX_FILE: u64 = 256 * 1024;
+pub(super) const MAX_FILE: u64 = 256 * 1024;
 
 /// The name of a grant. It is part of its refresh tokens, so it is not shown.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ pub(super) struct Grant {
     /// What the provider said about the person. Who they are and what they may do is found anew with each start of the hub.
     pub(super) claims: Claims,
     /// When the person logged in.
-    created_at: u64,
+    pub(super) created_at: u64,
     refresh_token: TokenHash,
     refresh_expires_at: u64,
     /// Hashes of access tokens and when each expires, the newest last.

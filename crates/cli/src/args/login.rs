@@ -27,4 +27,18 @@ pub(crate) struct LogoutArgs {
 pub(crate) enum AuthSubcommand {
     /// List the servers you are logged in at: issuer, scopes and expiry
     List,
+    /// List the people and clients that are logged in at this hub through `[auth.proxy]`
+    Clients,
+    /// End logins at this hub: their tokens are refused within a second
+    Revoke(RevokeLoginsArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeLoginsArgs {
+    /// The login, as `toolbay auth clients` shows it; the beginning is enough
+    #[arg(required_unless_present = "user", conflicts_with = "user")]
+    pub(crate) login: Option<String>,
+    /// All logins of this person
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
 }

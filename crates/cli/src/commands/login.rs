@@ -1,6 +1,7 @@
 //! `toolbay login`, `logout` and `auth list`: logins at protected servers.
 
 mod browser;
+mod proxy_logins;
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,6 +12,7 @@ use http::{
 };
 use serde_json::{Value, json};
 use toolbay_config::{Permission, Remote, ServerConfig, ServerEndpoint, visible};
+use toolbay_control::{ServerSnapshot, ServerState, method};
 use toolbay_host::connect_options;
 use toolbay_oauth::{
     Authorizer, Grant, Logout, OAuthError, Scopes, logout as end_login, store::LoginRecord, token::Tokens,
@@ -40,6 +42,8 @@ use crate::{
 const PROMPT_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long the server may take to refuse a request without a token.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(20);
+/// How long a server that waited for a login may take to come up before the command ends.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most that is read of its refusal.
 const MAX_REFUSAL: usize = 256 * 1024;
 
@@ -71,6 +75,7 @@ pub(crate) async fn login(context: &Context, args: &LoginArgs) -> Result<(), Cli
         done = work => done.map_err(failed)?,
         () = context.stop.cancelled() => return Err(CliError::Interrupted),
     }
+    start_at_hub(context, &args.server).await;
     let config = authorizer.config();
     let login = config.store.login(&config.key).await.map_err(|error| failed(error.into()))?;
     let Some(login) = login else { return Err(failed(OAuthError::LoginRequired)) };
@@ -83,6 +88,21 @@ pub(crate) async fn login(context: &Context, args: &LoginArgs) -> Result<(), Cli
     let expiry = tokens.as_ref().map(expiry).unwrap_or_default();
     context.out.note(&format!("logged in to {}; {expiry}", visible(&args.server)));
     Ok(())
+}
+
+/// Has the running hub start a server that waited for the login, so that the next command finds it there.
+async fn start_at_hub(context: &Context, server: &str) {
+    let started = async {
+        let client = session::running_here(context).await.ok()?;
+        let status = client.snapshot().await.ok()?;
+        let waits =
+            |known: &&ServerSnapshot| known.name == server && known.state == ServerState::LoginRequired;
+        status.servers.iter().find(waits)?;
+        let params = json!({ "server": server }).to_string();
+        client.request_as::<ServerSnapshot>(method::START, Some(&params)).await.ok()
+    };
+    // The login is stored whatever becomes of it; `toolbay status` shows why a server does not come up.
+    let _ = tokio::time::timeout(START_TIMEOUT, started).await;
 }
 
 /// `toolbay logout`: removes the tokens of a server and has them revoked.
@@ -120,9 +140,17 @@ pub(crate) async fn logout(context: &Context, args: &LogoutArgs) -> Result<(), C
     }
 }
 
-/// `toolbay auth list`: where the user is logged in. Shows no tokens.
+/// `toolbay auth`: logins of this user at servers, and of others at this hub.
 pub(crate) async fn auth(context: &Context, command: &AuthSubcommand) -> Result<(), CliError> {
-    let AuthSubcommand::List = command;
+    match command {
+        AuthSubcommand::List => list(context).await,
+        AuthSubcommand::Clients => proxy_logins::list(context),
+        AuthSubcommand::Revoke(args) => proxy_logins::revoke(context, args),
+    }
+}
+
+/// `toolbay auth list`: where the user is logged in. Shows no tokens.
+async fn list(context: &Context) -> Result<(), CliError> {
     let survey = ConfiguredServers::read(context)?;
     let logins = Logins::open_with(context, KeyringPrompts::Never)?;
     let unreadable = |error| CliError::Login {

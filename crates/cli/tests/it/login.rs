@@ -85,9 +85,7 @@ fn a_hub_waits_for_a_login_of_another_process_and_follows_a_logout() {
     assert!(format!("{call:?}").contains("toolbay login far"), "{call:#?}");
 
     log_in(&home);
-    let begin = Instant::now();
-    wait_for(&hub, "ready");
-    println!("connected {:?} after the login", begin.elapsed());
+    // The command ends when the hub has the server.
     assert_eq!(run(&home, &["call", "far__read"]).expect(0).stdout.trim(), "read done");
     let list = run(&home, &["auth", "list", "--json"]).expect(0).json();
     let login = &list["logins"][0];

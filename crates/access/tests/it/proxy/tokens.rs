@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use http::{HeaderMap, header};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
-use toolbay_access::Authenticator as _;
+use toolbay_access::{Authenticator as _, proxy::StoredLogin};
 
 use super::world::{Browser, LOOPBACK, Login, VERIFIER, WEB, World, ada, basic, bob, form_request};
 
@@ -242,28 +242,31 @@ async fn both_kinds_of_tokens_can_be_revoked_and_streams_are_closed() {
     assert_eq!(world.directory.path().join("proxy/logins").read_dir().unwrap().count(), 0);
 }
 
-/// The owner of the hub removes a login by removing its file.
+/// As `toolbay auth revoke` does it, beside the running hub.
 #[tokio::test]
-async fn a_login_whose_file_is_removed_ends_within_a_second() {
+async fn a_login_that_is_ended_in_its_file_is_refused_within_a_second() {
     let world = World::start().await;
     let stop = CancellationToken::new();
     let (_, kept) = world.tokens(LOOPBACK).await;
-    let files =
-        || world.directory.path().join("proxy/logins").read_dir().unwrap().map(|entry| entry.unwrap().path());
-    let of_kept: Vec<_> = files().collect();
     world.provider.rules().user = bob();
-    let (_, tokens) = world.tokens(LOOPBACK).await;
+    let (login, tokens) = world.tokens(LOOPBACK).await;
+    let directory = world.directory.path().join("proxy");
+    let mut logins = StoredLogin::list(&directory).unwrap();
+    assert!(!format!("{logins:?}").contains(token(&tokens, "refresh_token").split('.').next().unwrap()));
+    assert_eq!(logins.len(), 2);
+    logins.retain(|stored| stored.client_id == login.client_id);
     let access = world.access(token(&tokens, "access_token")).await.unwrap();
     let removed = async {
         tokio::time::sleep(Duration::from_millis(700)).await;
         assert!(!access.revoked.is_cancelled());
-        std::fs::remove_file(files().find(|file| !of_kept.contains(file)).unwrap()).unwrap();
+        logins[0].end(&directory).unwrap();
         tokio::time::timeout(Duration::from_secs(1), access.revoked.cancelled()).await.unwrap();
         stop.cancel();
     };
     tokio::join!(world.proxy.maintain(stop.clone()), removed);
     assert!(world.access(token(&tokens, "access_token")).await.is_none());
     assert!(world.access(token(&kept, "access_token")).await.is_some());
+    assert_eq!(StoredLogin::list(&directory).unwrap().len(), 1);
     world.provider.rules().user = ada();
 }
 

@@ -1,6 +1,6 @@
 //! Clients of the official SDKs and of FastMCP that authorize by themselves.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::peers::{Issuer, Library, User};
 use crate::{
@@ -43,6 +43,22 @@ fn stock_clients_authorize_at_a_hub_that_stands_in_for_the_issuer() {
         assert_eq!(pages.iter().position(|page| page == "Sign-in"), Some(1), "{library:?}: {pages:?}");
     }
     assert_eq!(issuer.count("registrations"), 1, "a client registered at the issuer");
+
+    let logins = || home.run(&["auth", "clients", "--json"]).expect(0).json()["logins"].clone();
+    let users = |logins: &Value| -> Vec<String> {
+        let mut users: Vec<String> =
+            logins.as_array().unwrap().iter().map(|login| login["user"].to_string()).collect();
+        users.sort();
+        users
+    };
+    assert_eq!(users(&logins()), [r#""adele""#, r#""radia""#, r#""sophie""#]);
+    let unknown = home.run(&["auth", "revoke", "--user", "grace"]).expect(2);
+    assert!(unknown.stderr.contains("no login is meant by `grace`"), "{unknown:#?}");
+    home.run(&["auth", "revoke", "--user", "radia"]).expect(0);
+    let first = logins()[0]["id"].as_str().unwrap().to_owned();
+    home.run(&["auth", "revoke", &first]).expect(0);
+    assert_eq!(users(&logins()), [r#""adele""#]);
+    assert!(home.run(&["auth", "clients"]).expect(0).stdout.contains(" adele "));
 }
 
 /// Writes the user's own configuration, with one server.
