@@ -38,12 +38,17 @@ impl Access {
         OWNER.clone()
     }
 
+    /// The access of everyone who reaches a hub that wants no tokens, until it does: everything, until `revoked`.
+    pub fn owner_until(revoked: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { principal: Principal::OWNER, rights: Rights::default(), expires: None, revoked })
+    }
+
     /// Whether it is over: revoked or expired.
     pub fn is_over(&self) -> bool {
         self.expires.is_some_and(|expires| expires <= SystemTime::now()) || self.revoked.is_cancelled()
     }
 
-    /// Whether it can be over at some time. That of the owner cannot.
+    /// Whether requests have to look after its end. Those of the owner do not; streams end with it nevertheless.
     pub fn can_end(&self) -> bool {
         !self.principal.is_owner() || self.expires.is_some()
     }
@@ -92,6 +97,11 @@ pub trait Authenticator: fmt::Debug + Send + Sync {
     /// not become open while the hub runs.
     fn is_in_use(&self) -> bool {
         true
+    }
+
+    /// Cancelled when requests begin to need a token because of it. `None` if that does not change.
+    fn put_in_use(&self) -> Option<CancellationToken> {
+        None
     }
 
     /// What is known about a token without waiting. This is the path of every call: it must be cheap.

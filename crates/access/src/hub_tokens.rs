@@ -45,6 +45,8 @@ const LOOK: Duration = Duration::from_millis(300);
 pub struct HubTokens {
     file: TokenFile,
     is_in_use: AtomicBool,
+    /// Cancelled when they come into use.
+    put_in_use: CancellationToken,
     /// Invariant: contains no token that is revoked; one that has expired is taken out by the next look.
     known: ArcSwap<KnownTokens>,
     /// The file that was read last.
@@ -83,6 +85,7 @@ impl HubTokens {
         let tokens = Self {
             file: TokenFile::at(path),
             is_in_use: AtomicBool::new(false),
+            put_in_use: CancellationToken::new(),
             known: ArcSwap::default(),
             stamp: Mutex::default(),
         };
@@ -123,6 +126,7 @@ impl HubTokens {
         if stamp.is_some() && stamp != *self.stamp.lock() {
             self.replace(&self.file.read()?);
             self.is_in_use.store(true, Ordering::Release);
+            self.put_in_use.cancel();
         } else if stamp.is_none() && self.is_in_use.load(Ordering::Acquire) {
             self.replace(&[]); // the file was removed, and all tokens with it
         } else if self.known.load().by_digest.values().any(|access| access.is_over()) {
@@ -177,6 +181,10 @@ impl HubTokens {
 impl Authenticator for HubTokens {
     fn is_in_use(&self) -> bool {
         self.is_in_use.load(Ordering::Acquire)
+    }
+
+    fn put_in_use(&self) -> Option<CancellationToken> {
+        Some(self.put_in_use.clone())
     }
 
     fn known(&self, token: &str) -> Option<Arc<Access>> {

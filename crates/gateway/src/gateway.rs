@@ -127,6 +127,16 @@ impl GatewayOptions {
         self.authenticators.iter().any(|authenticator| authenticator.is_in_use())
     }
 
+    /// The access of everyone while no tokens are in use.
+    fn open_access(&self) -> Arc<Access> {
+        let mut put_in_use =
+            self.authenticators.iter().filter_map(|authenticator| authenticator.put_in_use());
+        match put_in_use.next().filter(|_| !self.allow_unauthenticated) {
+            Some(put_in_use) => Access::owner_until(put_in_use),
+            None => Access::owner(),
+        }
+    }
+
     pub(crate) fn send_limits(&self) -> SendLimits {
         SendLimits { bytes: self.max_unread, standstill: self.limits.standstill }
     }
@@ -137,6 +147,8 @@ impl GatewayOptions {
 pub struct Gateway {
     pub(crate) host: Host,
     pub(crate) options: GatewayOptions,
+    /// The access of everyone on HTTP while no tokens are in use. What they opened ends when the first one is.
+    pub(crate) open_access: Arc<Access>,
     pub(crate) sessions: Sessions,
     pub(crate) clients: Arc<Clients>,
     /// Connections over HTTP.
@@ -179,6 +191,7 @@ impl Gateway {
         let hub_tools = HubTools::new(&options);
         Arc::new(Self {
             host,
+            open_access: options.open_access(),
             options,
             sessions,
             clients,

@@ -114,10 +114,15 @@ impl HttpListener {
             },
         };
         if access.can_end() {
-            let response = self.serve(request, access.clone()).await;
+            let response = tokio::select! {
+                biased;
+                response = self.serve(request, access.clone()) => response,
+                () = authentication::ended_meanwhile(&access) => return authentication::ended(),
+            };
             return authentication::while_valid(response, access);
         }
-        self.serve(request, access).await
+        let response = self.serve(request, access.clone()).await;
+        authentication::while_valid(response, access)
     }
 
     /// Answers the browser of a person who logs in at a server.

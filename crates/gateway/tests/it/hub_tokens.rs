@@ -278,6 +278,41 @@ async fn a_revoked_token_ends_every_stream_and_session_that_it_opened() {
 }
 
 #[tokio::test]
+async fn a_revoked_token_ends_calls_that_are_answered_at_once_or_not_at_all() {
+    let shared = Shared::start(GatewayOptions::default()).await;
+    let (one, other) = (shared.token("one").await, shared.token("other").await);
+    let slow = |steps: u32| call(7, "steps", json!({"steps": steps, "ms": 5}));
+    let (hub, before) = (&shared.hub, Duration::from_millis(700));
+    let revoked = async {
+        let began = Instant::now();
+        let revoke = async {
+            sleep(before).await;
+            shared.revoke("one");
+        };
+        let (legacy, modern, ()) = tokio::join!(
+            hub.send(by(&one, Ask::post(&slow(100_000)))),
+            hub.send(by(&one, modern(slow(100_000)))),
+            revoke,
+        );
+        (legacy.status, modern.status, began.elapsed())
+    };
+    let ((legacy, modern, took), kept) = tokio::join!(revoked, hub.send(by(&other, Ask::post(&slow(300)))));
+    assert!(took < before + CLOSED, "{took:?}");
+    assert_eq!((legacy, modern, kept.status), (401, 401, 200));
+    eventually("the server is told", || hub.server.count("notifications/cancelled") == 2).await;
+}
+
+#[tokio::test]
+async fn the_first_token_ends_what_was_opened_without_one() {
+    let shared = Shared::start(GatewayOptions::default()).await;
+    let opened = streams(&shared, "placeholder").await;
+    shared.token("one").await;
+    for (what, took) in futures_util::future::join_all(opened.into_iter().map(ended)).await {
+        assert!(took < CLOSED, "{what} took {took:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_token_that_expires_ends_what_it_opened() {
     let shared = Shared::start(GatewayOptions::default()).await;
     let lasts = Duration::from_secs(4);

@@ -1,6 +1,6 @@
 //! Who sends a request over HTTP.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -23,6 +23,8 @@ use crate::{
 
 /// A longer text is no token.
 const MAX_TOKEN: usize = 16 * 1024;
+/// A request that is answered within this time need not look after its token: revocation takes as long.
+const SHORT: Duration = Duration::from_millis(500);
 
 /// What a request shows.
 enum PresentedToken<'a> {
@@ -39,7 +41,7 @@ impl HttpListener {
     pub(super) fn known_access(&self, headers: &HeaderMap) -> Option<Arc<Access>> {
         let options = &self.gateway.options;
         if !options.uses_tokens() {
-            return Some(Access::owner());
+            return Some(self.gateway.open_access.clone());
         }
         match presented(headers) {
             PresentedToken::Nothing => options.allow_unauthenticated.then(Access::owner),
@@ -162,6 +164,18 @@ fn presented(headers: &HeaderMap) -> PresentedToken<'_> {
         _ if token.contains(|character: char| !character.is_ascii_graphic()) => PresentedToken::Malformed,
         _ => PresentedToken::Token(token),
     }
+}
+
+/// Waits until the token of a request that takes long is revoked or expires. Most requests are short and never get to know it.
+pub(super) async fn ended_meanwhile(access: &Access) {
+    tokio::time::sleep(SHORT).await;
+    access.ended().await;
+}
+
+/// The response to a request whose token ended before it was answered. What it began is cancelled.
+pub(super) fn ended() -> HttpResponse {
+    let message = "unauthorized: the token was revoked or has expired before the request was answered";
+    json_error(StatusCode::UNAUTHORIZED, None, &ErrorObject::new(ErrorCode::INVALID_REQUEST, message))
 }
 
 /// A response whose stream ends with the token that opened it.

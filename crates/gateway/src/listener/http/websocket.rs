@@ -83,7 +83,7 @@ async fn serve(
         let client = gateway.clients.enter(ClientTransport::WebSocket, access.clone(), None);
         tokio::select! {
             () = connection::run(gateway, connection, client, stop) => {}
-            () = access.ended(), if access.can_end() => return,
+            () = access.ended() => return,
         }
         tokio::time::sleep(FLUSH).await;
     };
