@@ -4,6 +4,7 @@
 mod attacks;
 mod before_after;
 mod clients;
+mod code;
 mod scene;
 mod sharing;
 
@@ -25,6 +26,9 @@ const CHECKS: &[Check] = &[
     }),
     ("clients", "published clients list and call through the hub, on each transport they have", |options| {
         clients::run(options.scene()?)
+    }),
+    ("code", "code of models is contained, and an empty run takes at most 20 ms", |options| {
+        code::run(options.scene()?)
     }),
     ("sharing", "ten clients at once share one hub, whichever comes first and whatever ends it", |options| {
         sharing::run(options.scene()?)

@@ -3,6 +3,7 @@
 mod authorization_proxy;
 pub(crate) mod base64;
 pub(crate) mod built_in;
+pub(crate) mod code_mode;
 pub(crate) mod codebases;
 pub(crate) mod context;
 pub(crate) mod cycle;

@@ -33,7 +33,7 @@ const LAST_TASKS: Duration = Duration::from_millis(500);
 const LAST_RENEWALS: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
-    toolbay_sandbox::run_if_asked();
+    toolbay_sandbox::run_functions_if_asked(app::code_mode::functions().as_slice());
     shim::run_if_asked();
     daemon::run_if_asked();
     let args = LowArgs::read();

@@ -64,6 +64,12 @@ pub(crate) fn supported_versions() -> Vec<&'static str> {
 }
 
 /// A request that its client cancelled.
+/// A tool that needs input of the client, called by code of a client that would have to send its request again with it.
+pub(crate) fn no_input_in_code() -> ErrorObject {
+    let message = "the tool needs input of the user, which it cannot get while code runs: call it directly, not from run_code";
+    ErrorObject::new(ErrorCode::INVALID_REQUEST, message)
+}
+
 pub(crate) fn cancelled() -> ErrorObject {
     ErrorObject::new(ErrorCode::SERVER_ERROR, "the request was canceled")
 }

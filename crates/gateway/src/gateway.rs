@@ -9,6 +9,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_access::{Access, Authenticator, PublicUrl, ServerLogins, proxy::AuthorizationProxy};
+use toolbay_code::CodeRunner;
 use toolbay_host::{CatalogKind, Host};
 use toolbay_transport::{
     Connection,
@@ -86,6 +87,8 @@ pub struct GatewayOptions {
     pub first_list_wait: Duration,
     /// Which tools clients are listed.
     pub exposure: ExposureOptions,
+    /// Runs code of clients; without it, they are not offered to.
+    pub code: Option<Arc<CodeRunner>>,
 }
 
 impl Default for GatewayOptions {
@@ -112,6 +115,7 @@ impl Default for GatewayOptions {
             identity: None,
             first_list_wait: Duration::from_secs(2),
             exposure: ExposureOptions::default(),
+            code: None,
         }
     }
 }

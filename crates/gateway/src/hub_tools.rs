@@ -12,6 +12,7 @@ pub(crate) mod exposure;
 mod get_tool_details;
 mod known_clients;
 mod list;
+pub(crate) mod run_code;
 mod search_tools;
 mod signature;
 
@@ -24,6 +25,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use toolbay_code::CodeRunner;
 use toolbay_protocol::{MethodCall, ObjectBuilder, Request, Tier, method};
 
 use self::exposure::{ExposureOptions, Listing};
@@ -42,6 +44,7 @@ pub(crate) enum HubTool {
     GetToolDetails,
     /// Calls a tool of that tier.
     CallTool(Tier),
+    RunCode,
 }
 
 /// What a client is answered about the tools of servers.
@@ -55,7 +58,10 @@ const SEARCH: [HubTool; 5] = [
 
 impl HubTool {
     /// All of them.
-    pub(crate) const ALL: [Self; 5] = SEARCH;
+    pub(crate) const ALL: [Self; 6] = {
+        let [search, details, read, write, destructive] = SEARCH;
+        [search, details, read, write, destructive, Self::RunCode]
+    };
 
     /// The name by which clients call it.
     pub(crate) fn name(self) -> &'static str {
@@ -65,6 +71,7 @@ impl HubTool {
             Self::CallTool(Tier::Read) => "call_tool",
             Self::CallTool(Tier::Write) => "call_tool_write",
             Self::CallTool(Tier::Destructive) => "call_tool_destructive",
+            Self::RunCode => "run_code",
         }
     }
 
@@ -74,6 +81,7 @@ impl HubTool {
             Self::SearchTools => search_tools::DEFINITION,
             Self::GetToolDetails => get_tool_details::DEFINITION,
             Self::CallTool(tier) => call_tool::definition(tier),
+            Self::RunCode => run_code::DEFINITION,
         }
     }
 
@@ -86,6 +94,8 @@ impl HubTool {
 #[derive(Debug)]
 pub(crate) struct HubTools {
     pub(crate) exposure: ExposureOptions,
+    /// Runs code of clients, where that is wanted.
+    code: Option<Arc<CodeRunner>>,
     /// Whether any client may be listed one of them. While it is not set, calls cost nothing more.
     is_on: AtomicBool,
     /// What was logged last about hidden tools.
@@ -100,13 +110,16 @@ pub(crate) enum HubToolCall {
     Answered(FinalResponse),
     /// With this response, after some work.
     Soon(Pin<Box<dyn Future<Output = FinalResponse> + Send>>),
+    /// By code that this runs.
+    Code(Arc<CodeRunner>),
 }
 
 impl HubTools {
     pub(crate) fn new(options: &GatewayOptions) -> Self {
         let exposure = options.exposure.clone();
-        let is_on = AtomicBool::new(exposure.may_hide_tools());
-        Self { exposure, is_on, logged: Mutex::default() }
+        let code = options.code.clone();
+        let is_on = AtomicBool::new(exposure.may_hide_tools() || code.is_some());
+        Self { exposure, code, is_on, logged: Mutex::default() }
     }
 
     /// Whether any client may be listed a tool of the hub.
@@ -121,10 +134,12 @@ impl HubTools {
 
     /// The tools of the hub that a client is listed, in the order of the list.
     fn listed_for(&self, listing: &Listing) -> Vec<HubTool> {
-        match listing {
+        let mut listed = match listing {
             Listing::Search(_) => SEARCH.to_vec(),
             Listing::Everything | Listing::Deferred => Vec::new(),
-        }
+        };
+        listed.extend(self.code.as_ref().map(|_| HubTool::RunCode));
+        listed
     }
 
     /// The tool of the hub that a request calls.
@@ -136,8 +151,12 @@ impl HubTools {
         let listing = gateway.listing_for(client);
         // A client may still know what is not listed any more; what a server has under the name goes before that.
         let is_listed = self.listed_for(&listing).contains(&tool);
-        (is_listed || (client.host.table().tool(tool.name()).is_none() && gateway.may_hide_tools_of(client)))
-            .then_some(tool)
+        let may_be_known = tool != HubTool::RunCode;
+        (is_listed
+            || (may_be_known
+                && client.host.table().tool(tool.name()).is_none()
+                && gateway.may_hide_tools_of(client)))
+        .then_some(tool)
     }
 }
 
@@ -153,6 +172,7 @@ impl Gateway {
             HubTool::SearchTools => search_tools::answer(client, request),
             HubTool::GetToolDetails => HubToolCall::Answered(get_tool_details::answer(client, request)),
             HubTool::CallTool(tier) => call_tool::answer(client, request, tier),
+            HubTool::RunCode => HubToolCall::Code(self.hub_tools.code.clone()?),
         })
     }
 
@@ -160,7 +180,7 @@ impl Gateway {
     pub(crate) fn request_within(&self, client: &RequestClient, request: &Request) -> Option<Arc<Request>> {
         match self.hub_tools.called(self, client, &request.call)? {
             HubTool::CallTool(_) => call_tool::forwarded(request).ok(),
-            HubTool::SearchTools | HubTool::GetToolDetails => None,
+            HubTool::SearchTools | HubTool::GetToolDetails | HubTool::RunCode => None,
         }
     }
 }

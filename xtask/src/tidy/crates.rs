@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("host", &["protocol", "transport", "upstream", "config", "policy"]),
     ("agent", &["protocol", "transport", "upstream", "config", "bundle", "server", "host"]),
     ("control", &["protocol", "host", "config"]),
-    ("gateway", &["protocol", "translate", "transport", "host", "access", "policy", "toolsearch"]),
+    ("gateway", &["protocol", "translate", "transport", "host", "access", "policy", "toolsearch", "code"]),
     ("files", &[]),
     ("search", &["files"]),
     ("toolsearch", &["protocol"]),

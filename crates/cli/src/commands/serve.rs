@@ -17,7 +17,7 @@ use self::{
 };
 use crate::{
     app::{
-        context::Context, cycle, error::CliError, hub::HubPlan, issuer, logins::Logins,
+        code_mode, context::Context, cycle, error::CliError, hub::HubPlan, issuer, logins::Logins,
         principals::ServersOfPrincipals, secrets,
     },
     args::{BackgroundArgs, ServeArgs},
@@ -78,6 +78,7 @@ pub(super) fn gateway_options(
         task_key: context.env.task_key(),
         first_list_wait: plan.hub.first_list_wait(),
         exposure: exposure_options(&plan.hub, args.exposure),
+        code: code_mode::runner(context, &plan.hub),
         ..GatewayOptions::default()
     })
 }

@@ -29,6 +29,7 @@ use self::relay::Relay;
 use super::serve::{exposure_options, operate::follow_if_any};
 use crate::{
     app::{
+        code_mode,
         context::Context,
         cycle,
         error::CliError,
@@ -67,6 +68,7 @@ fn options(context: &Context, hub: &HubFile, exposure: Option<Exposure>) -> Gate
         task_key: context.env.task_key(),
         first_list_wait: hub.first_list_wait(),
         exposure: exposure_options(hub, exposure),
+        code: code_mode::runner(context, hub),
         ..GatewayOptions::default()
     }
 }

@@ -7,6 +7,7 @@ mod approve; // `approve`: servers of a project
 mod broken_configs; // files with invalid entries, or invalid as a whole
 mod built_in; // built-in servers: alone, in a hub, and instead of the published ones
 mod call; // `call`: progress, server requests, files and errors
+mod code_mode; // `run_code`: code of models that calls tools
 mod codebase; // the codebase server: alone, in a hub, and its commands
 mod completions; // scripts for shells
 mod config_command; // `config check`, `show`, `path` and `schema`

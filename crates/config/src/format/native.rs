@@ -41,7 +41,7 @@ pub(crate) const MOST_PROBLEMS: usize = 16;
 pub(crate) const TOP: [&str; 6] = ["auth", "hub", "policy", "profiles", "secret_commands", "servers"];
 
 /// In `[hub]`.
-pub(crate) const HUB: [&str; 18] = [
+pub(crate) const HUB: [&str; 20] = [
     "listen",
     "naming",
     "token_file",
@@ -60,6 +60,8 @@ pub(crate) const HUB: [&str; 18] = [
     "exposure_budget",
     "always_listed",
     "client_exposure",
+    "code_mode",
+    "code_sandbox",
 ];
 
 /// In `[servers.NAME]`: the keys of an entry.

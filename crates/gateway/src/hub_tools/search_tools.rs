@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
+use toolbay_code::{ToolSignature, declarations};
 use toolbay_host::{ListedTool, RouteTable};
 use toolbay_protocol::{ObjectBuilder, Request, Tier};
 use toolbay_toolsearch::{Found, ToolIndex, ToolText};
@@ -26,7 +28,7 @@ const MAX_QUERY: usize = 1024;
 /// With more tools, the index is built on a thread of its own: it takes about 50 ms for a thousand.
 const BUILT_AT_ONCE: usize = 50;
 
-pub(super) const DEFINITION: &str = r#"{"name":"search_tools","description":"Find tools that are not listed, by what they do","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"One task per line, or select:NAME,NAME"},"limit":{"type":"integer","default":5},"server":{"type":"string"},"detail":{"enum":["signature","schema"]}},"required":["query"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
+pub(super) const DEFINITION: &str = r#"{"name":"search_tools","description":"Find tools that are not listed, by what they do","inputSchema":{"type":"object","properties":{"query":{"type":"string","description":"One task per line, or select:NAME,NAME"},"limit":{"type":"integer","default":5},"server":{"type":"string"},"detail":{"enum":["signature","schema","typescript"]}},"required":["query"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#;
 
 #[derive(Debug, Deserialize)]
 struct Arguments {
@@ -51,6 +53,8 @@ enum Detail {
     #[default]
     Signature,
     Schema,
+    /// As code of `run_code` calls it.
+    Typescript,
 }
 
 /// A tool that was found.
@@ -165,7 +169,7 @@ fn search(
     }
     let mut text = answers
         .iter()
-        .map(|answer| answer.text(answers.len() > 1, arguments.detail))
+        .map(|answer| answer.text(table, answers.len() > 1, arguments.detail))
         .collect::<Vec<_>>()
         .join("\n");
     if answers.iter().any(|answer| !answer.hits.is_empty()) {
@@ -175,12 +179,15 @@ fn search(
 }
 
 impl QueryAnswer<'_> {
-    fn text(&self, is_one_of_several: bool, detail: Detail) -> String {
+    fn text(&self, table: &RouteTable, is_one_of_several: bool, detail: Detail) -> String {
         let mut lines = Vec::new();
         if is_one_of_several {
             lines.push(format!("{}:", self.query));
         }
-        for hit in &self.hits {
+        if detail == Detail::Typescript && !self.hits.is_empty() {
+            lines.push(typescript(table, self.hits.iter().map(|hit| hit.tool)));
+        }
+        for hit in self.hits.iter().filter(|_| detail != Detail::Typescript) {
             let Some(tool) = hit.tool.tool() else { continue };
             lines.push(format!("{} [{}]", signature(&tool), HubTool::CallTool(Tier::of(&tool)).name()));
             if detail == Detail::Schema {
@@ -197,6 +204,38 @@ impl QueryAnswer<'_> {
         }
         lines.join("\n")
     }
+}
+
+/// Tools as code of `run_code` calls them.
+fn typescript<'a>(table: &RouteTable, tools: impl Iterator<Item = &'a ListedTool>) -> String {
+    struct Definition<'a> {
+        server: &'a str,
+        name: String,
+        description: Option<String>,
+        input: Value,
+        output: Option<Value>,
+    }
+    let parse = |schema: &str| serde_json::from_str(schema).unwrap_or_default();
+    let definitions: Vec<Definition<'_>> = tools
+        .filter_map(|listed| {
+            let tool = listed.tool()?;
+            let name = table.tool(&listed.name)?.name_at_server(&listed.name)?.into_owned();
+            Some(Definition {
+                server: listed.server.as_str(),
+                name,
+                description: tool.description().map(|description| first_line(&description)),
+                input: tool.input_schema().map(parse).unwrap_or_default(),
+                output: tool.item().raw("outputSchema").map(parse),
+            })
+        })
+        .collect();
+    declarations(definitions.iter().map(|definition| ToolSignature {
+        server: definition.server,
+        name: &definition.name,
+        description: definition.description.as_deref(),
+        input_schema: &definition.input,
+        output_schema: definition.output.as_ref(),
+    }))
 }
 
 /// Every tool once, at the place of its first query.

@@ -28,7 +28,7 @@ use toolbay_protocol::{
 };
 use toolbay_translate::{InputRequest, InputRequired, progress, translate_response, url_elicitations};
 
-pub(crate) use self::server_requests::answer;
+pub(crate) use self::{event_slot::put as pass_on, server_requests::answer};
 use self::{resume::Resumed, server_requests::OpenServerRequests};
 use crate::{
     error, gateway::Gateway, request::client::RequestClient, security::principal_usage::UsageGuard,
@@ -112,6 +112,11 @@ impl ClientCall {
             Resumed::Refused(error) => return Err(run.failed(&error)),
         };
         Ok(Self { response: Box::pin(run.run(call, running)), _usage: None })
+    }
+
+    /// A request that is answered by the hub, and may send the client messages before: see [`pass_on`].
+    pub(crate) fn of(response: impl Future<Output = FinalResponse> + Send + 'static) -> Self {
+        Self { response: Box::pin(response), _usage: None }
     }
 
     /// The same call, which counts for its principal.

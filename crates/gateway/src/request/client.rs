@@ -38,6 +38,8 @@ pub(crate) struct RequestClient {
     root: Option<Arc<Path>>,
     /// Which tools it is listed, where its connection says so.
     pub(crate) exposure: Option<Exposure>,
+    /// Whether its requests are made by code that it sent: nothing of them can wait for another request of the client.
+    pub(crate) is_in_code: bool,
 }
 
 impl RequestClient {
@@ -56,6 +58,7 @@ impl RequestClient {
             is_on_http: false,
             root: None,
             exposure: None,
+            is_in_code: false,
         }
     }
 
@@ -74,6 +77,7 @@ impl RequestClient {
             is_on_http: false,
             root: None,
             exposure: None,
+            is_in_code: false,
         }
     }
 
@@ -97,6 +101,7 @@ impl RequestClient {
             is_on_http: false,
             root: None,
             exposure: None,
+            is_in_code: false,
         }
     }
 
@@ -118,6 +123,11 @@ impl RequestClient {
     /// The same client, which is listed these tools.
     pub(crate) fn with_exposure(self, exposure: Option<Exposure>) -> Self {
         Self { exposure, ..self }
+    }
+
+    /// The same client, where code that it sent makes its requests.
+    pub(crate) fn in_code(self) -> Self {
+        Self { is_in_code: true, ..self }
     }
 
     /// The same client, with the id of its connection.
@@ -151,7 +161,9 @@ impl RequestClient {
 
     /// Whether it declares the tasks extension.
     pub(crate) fn has_tasks(&self) -> bool {
-        self.revision.features().has_task_extension() && declares_tasks(self.identity.capabilities())
+        !self.is_in_code
+            && self.revision.features().has_task_extension()
+            && declares_tasks(self.identity.capabilities())
     }
 
     /// Whether it wants log messages.

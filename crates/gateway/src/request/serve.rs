@@ -16,7 +16,7 @@ use toolbay_protocol::{Request, method};
 use crate::{
     error,
     gateway::Gateway,
-    hub_tools::HubToolCall,
+    hub_tools::{HubToolCall, run_code},
     request::{
         call::{ClientCall, FinalResponse},
         client::RequestClient,
@@ -72,9 +72,10 @@ impl Gateway {
 
     /// As [`Gateway::serve`], where nothing need be waited for any more.
     pub(crate) fn serve_now(self: &Arc<Self>, client: &RequestClient, request: Arc<Request>) -> Served {
-        let request = match self.hub_tool_call(client, &request) {
-            None => request,
-            Some(HubToolCall::Forwarded(request)) => request,
+        let (request, code) = match self.hub_tool_call(client, &request) {
+            None => (request, None),
+            Some(HubToolCall::Forwarded(request)) => (request, None),
+            Some(HubToolCall::Code(runner)) => (request, Some(runner)),
             Some(HubToolCall::Answered(response)) => return Served::Known(response),
             Some(HubToolCall::Soon(response)) => return Served::Soon(response),
         };
@@ -116,7 +117,11 @@ impl Gateway {
                 return Served::Known(FinalResponse::error(Some(&request.id), &error::limit_reached(&limit)));
             }
         };
-        match ClientCall::start(self, client, request, running) {
+        let started = match code {
+            None => ClientCall::start(self, client, request, running),
+            Some(runner) => run_code::start(self, &runner, client, &request, running),
+        };
+        match started {
             Ok(call) => Served::Running(call.counted(usage)),
             Err(response) => Served::Known(response),
         }

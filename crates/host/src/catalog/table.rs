@@ -2,6 +2,7 @@
 
 use std::{
     any::Any,
+    borrow::Cow,
     collections::HashMap,
     sync::{Arc, OnceLock},
 };
@@ -9,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use toolbay_config::{ServerOptions, ToolOptions, Validate};
 use toolbay_protocol::{
-    Rope, ServerName, Splice, encode_string,
+    Rope, ServerName, Splice, decode_string, encode_string,
     header_params::{HeaderParam, header_params, without_annotations},
     model::{Prompt, Resource, ResourceTemplate, Tool},
 };
@@ -60,6 +61,16 @@ pub struct Route {
     pub timeouts: Option<Timeouts>,
     /// Its place among the listed tools or prompts.
     listed: usize,
+}
+
+impl Route {
+    /// The name that the server has for what clients call `name`.
+    pub fn name_at_server<'a>(&'a self, name: &'a str) -> Option<Cow<'a, str>> {
+        match &self.renamed {
+            Some(renamed) => decode_string(renamed),
+            None => Some(name.into()),
+        }
+    }
 }
 
 /// Where a resource is read.
@@ -278,6 +289,13 @@ impl RouteTable {
     pub fn tool_bytes(&self, server: Option<&str>) -> usize {
         let counts = |tool: &&ListedTool| server.is_none_or(|server| tool.server.as_str() == server);
         self.listed_tools.iter().filter(counts).map(|tool| tool.definition.len()).sum()
+    }
+
+    /// The name of a tool for clients, found by its server and the name that the server has for it.
+    pub fn tool_name(&self, server: &str, tool: &str) -> Option<&str> {
+        let of_server = self.tools.iter().filter(|(_, route)| route.server.name().as_str() == server);
+        let mut names = of_server.filter(|(name, route)| route.name_at_server(name).as_deref() == Some(tool));
+        names.next().map(|(name, _)| name.as_str())
     }
 
     /// What was found out about a tool, by its text.

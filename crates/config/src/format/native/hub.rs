@@ -9,13 +9,15 @@ use std::{
     time::Duration,
 };
 
+use serde::Deserialize;
+
 use super::{
     AuthSection, HUB, PolicySection, ProfileEntry, SecretCommands, TOP,
     auth::{self, check_url},
     policy, profiles, secret_commands, unknown,
 };
 use crate::{
-    Problem, Variables,
+    Problem, SandboxLevel, Variables,
     load::expansion::misplaced,
     model::duration,
     syntax::{Key, Node},
@@ -61,6 +63,10 @@ pub struct HubFile {
     pub always_listed: Vec<String>,
     /// Which tools single clients are listed, by the name in their `clientInfo`.
     pub client_exposure: BTreeMap<String, String>,
+    /// Whether clients are offered `run_code`.
+    pub code_mode: Option<bool>,
+    /// The least that the sandbox of that code must be.
+    pub code_sandbox: Option<SandboxLevel>,
 }
 
 impl HubFile {
@@ -234,6 +240,13 @@ impl HubReader<'_> {
                     Ok((client.text.clone(), one_of(&client.text, node, &CLIENT_EXPOSURES)?))
                 };
                 self.hub.client_exposure = clients.iter().map(mode).collect::<Result<_, String>>()?;
+            }
+            "code_mode" => self.hub.code_mode = Some(flag(key, node)?),
+            "code_sandbox" => {
+                let level = SandboxLevel::deserialize(node.to_json());
+                let level =
+                    level.map_err(|_| "`code_sandbox` must be one of full, partial, none".to_owned())?;
+                self.hub.code_sandbox = Some(level);
             }
             _ => return Err(unknown(key, &HUB)),
         }

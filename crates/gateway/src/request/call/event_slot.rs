@@ -12,7 +12,7 @@ thread_local! {
 }
 
 /// Hands a message to the code that polls this request, and goes on with the next poll.
-pub(super) async fn put(text: Rope) {
+pub(crate) async fn put(text: Rope) {
     let mut text = Some(text);
     poll_fn(|_| match text.take() {
         Some(text) => {

@@ -83,6 +83,9 @@ impl CallRun {
         requests: Vec<ServerRequest>,
         refused: Vec<ServerRequest>,
     ) -> FinalResponse {
+        if self.client.is_in_code {
+            return self.failed(&error::no_input_in_code());
+        }
         let binding = Binding::of(self.client.principal(), &self.request.call);
         let client = SuspendedRequest {
             revision: self.client.revision,
