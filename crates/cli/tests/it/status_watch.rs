@@ -192,7 +192,7 @@ fn configuration_problems_are_warnings_until_fixed() {
     hub.until("server `worse`");
     let status = home.run(&["status", "--config", "mcp.json"]).expect(0);
     let lines: Vec<&str> = status.stdout.lines().collect();
-    assert_eq!(lines[0], "1 ready, 2 broken · 4 tools", "{status:#?}");
+    assert!(lines[0].starts_with("1 ready, 2 broken · 4 tools"), "{status:#?}");
     // What is broken comes first, each with its place.
     let at = |text: &str| {
         lines.iter().position(|line| line.contains(text)).unwrap_or_else(|| panic!("{text} {status:#?}"))
