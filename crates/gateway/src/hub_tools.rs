@@ -169,7 +169,7 @@ impl Gateway {
     ) -> Option<HubToolCall> {
         let tool = self.hub_tools.called(self, client, &request.call)?;
         Some(match tool {
-            HubTool::SearchTools => search_tools::answer(client, request),
+            HubTool::SearchTools => search_tools::answer(self, client, request),
             HubTool::GetToolDetails => HubToolCall::Answered(get_tool_details::answer(client, request)),
             HubTool::CallTool(tier) => call_tool::answer(client, request, tier),
             HubTool::RunCode => HubToolCall::Code(self.hub_tools.code.clone()?),

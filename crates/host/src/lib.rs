@@ -36,7 +36,7 @@ pub use servers::launch::{connect_options, refusing, server_endpoint, server_set
 pub use servers::secrets::{SecretFuture, SecretLookup, completion};
 pub use servers::state::ServerState;
 pub use subscriptions::ResourceWatch;
-pub use toolbay_config::{Problem, SecretPlace, ServerConfig, ServerOptions, ToolFilter};
+pub use toolbay_config::{Problem, SecretPlace, ServerConfig, ServerOptions};
 pub use toolbay_protocol::{ErrorCode, LogLevel, Revision, ServerName};
 pub use toolbay_transport::{Connection, memory};
 pub use toolbay_upstream::{

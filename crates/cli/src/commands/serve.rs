@@ -99,7 +99,7 @@ pub(super) fn exposure_options(hub: &HubFile, typed: Option<Exposure>) -> Exposu
             .iter()
             .map(|(client, text)| (client.clone(), client_mode(text)))
             .collect(),
-        always_listed: hub.always_listed.clone(),
+        always_listed: hub.always_listed.iter().filter_map(|pattern| pattern.parse().ok()).collect(),
         budget: hub.exposure_budget.unwrap_or(usual.budget),
     }
 }

@@ -20,7 +20,7 @@ impl Gateway {
             Listing::Everything => return None,
             Listing::Deferred => String::from("# toolbay\n\nTools of these servers:"),
             Listing::Search(why) => {
-                let hidden = tools.iter().filter(|tool| !options.is_always_listed(&tool.name)).count();
+                let hidden = tools.iter().filter(|tool| !options.is_always_listed(tool)).count();
                 format!(
                     "# toolbay\n\n{hidden} of {} tools are not listed, because {why}. Find them with search_tools. Call them by \
                      name, or with call_tool (read-only), call_tool_write or call_tool_destructive.",
@@ -46,7 +46,7 @@ impl Gateway {
         let Listing::Search(why) = listing else { return };
         let table = host.table();
         let tools = table.listed_tools();
-        let is_hidden = |tool: &&ListedTool| !self.hub_tools.exposure.is_always_listed(&tool.name);
+        let is_hidden = |tool: &&ListedTool| !self.hub_tools.exposure.is_always_listed(tool);
         let hidden = tools.iter().filter(is_hidden).count();
         let client = client.unwrap_or("clients");
         let line = format!("{hidden} of {} tools are hidden from {client}: {why}", tools.len());
@@ -63,8 +63,8 @@ fn by_server(tools: &[ListedTool]) -> Vec<(&str, Vec<&str>)> {
     for tool in tools {
         let server = tool.server.as_str();
         match servers.iter_mut().find(|(name, _)| *name == server) {
-            Some((_, names)) => names.push(&tool.name),
-            None => servers.push((server, vec![&tool.name])),
+            Some((_, names)) => names.push(&tool.bare_name),
+            None => servers.push((server, vec![&tool.bare_name])),
         }
     }
     servers
@@ -74,13 +74,12 @@ fn by_server(tools: &[ListedTool]) -> Vec<(&str, Vec<&str>)> {
 fn line(server: &str, names: &[&str]) -> String {
     let mut line = format!("\n- {server}, {} tools: ", names.len());
     for (index, name) in names.iter().enumerate() {
-        let bare = name.split_once("__").map_or(*name, |(_, bare)| bare);
-        if line.len() + bare.len() > MAX_LINE {
+        if line.len() + name.len() > MAX_LINE {
             line.push('…');
             break;
         }
         line.push_str(if index > 0 { ", " } else { "" });
-        line.push_str(bare);
+        line.push_str(name);
     }
     line
 }

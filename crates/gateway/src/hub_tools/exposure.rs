@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use toolbay_host::{CatalogKind, Host, ToolFilter};
-use toolbay_policy::Exposure;
+use toolbay_host::{CatalogKind, Host, ListedTool};
+use toolbay_policy::{Exposure, Pattern};
 use toolbay_protocol::{estimated_tokens, model::Item};
 
 use super::known_clients;
@@ -29,8 +29,8 @@ pub struct ExposureOptions {
     /// By the name in `clientInfo`. Clients of modern revisions are not told apart by it: their lists must depend on nothing but
     /// the endpoint and the authorization.
     pub clients: BTreeMap<String, ClientExposure>,
-    /// Patterns of the tools that are listed in any case.
-    pub always_listed: Vec<String>,
+    /// The tools that are listed in any case: `github__get_*`, or `get_*` for the tools of any server.
+    pub always_listed: Vec<Pattern>,
     /// How many tokens definitions may take in mode `auto`.
     pub budget: usize,
 }
@@ -101,9 +101,13 @@ impl ExposureOptions {
         self.mode != Exposure::All || !self.clients.values().all(is_all)
     }
 
-    pub(crate) fn is_always_listed(&self, tool: &str) -> bool {
-        let filter = ToolFilter { allow: Some(self.always_listed.clone()), deny: Vec::new() };
-        !self.always_listed.is_empty() && filter.passes(tool)
+    /// Whether a tool is listed in any case. Patterns with a prefix mean the name that clients see, others that of its server.
+    pub(crate) fn is_always_listed(&self, tool: &ListedTool) -> bool {
+        let matches = |pattern: &Pattern| match pattern.as_str().contains("__") {
+            true => pattern.matches(&tool.name),
+            false => pattern.matches(&tool.bare_name),
+        };
+        self.always_listed.iter().any(matches)
     }
 
     /// The mode of a client, by what it calls itself, if that counts.
@@ -152,7 +156,7 @@ impl Gateway {
         let tools = table.listed_tools();
         let (hidden, reason) = match options.listing(&self.host, None, None) {
             Listing::Search(why) => {
-                let hidden = tools.iter().filter(|tool| !options.is_always_listed(&tool.name)).count();
+                let hidden = tools.iter().filter(|tool| !options.is_always_listed(tool)).count();
                 (hidden, Some(why.to_string()))
             }
             Listing::Everything | Listing::Deferred => (0, None),

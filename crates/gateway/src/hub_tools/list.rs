@@ -35,13 +35,11 @@ impl Gateway {
         let items: Vec<Rope> = match &listing {
             Listing::Everything => tools.map(|tool| definition(tool).into()).chain(own).collect(),
             Listing::Deferred => {
-                let hinted =
-                    tools.map(|tool| hinted(tool, definition(tool), options.is_always_listed(&tool.name)));
+                let hinted = tools.map(|tool| hinted(tool, definition(tool), options.is_always_listed(tool)));
                 hinted.chain(own).collect()
             }
             Listing::Search(_) => {
-                let always: Vec<&ListedTool> =
-                    tools.filter(|tool| options.is_always_listed(&tool.name)).collect();
+                let always: Vec<&ListedTool> = tools.filter(|tool| options.is_always_listed(tool)).collect();
                 // Behind all others and in the order in which they came, so that what a model has read stays as it was.
                 let activated =
                     client.session.as_ref().map(|session| session.activated()).unwrap_or_default();

@@ -11,10 +11,12 @@ use toolbay_toolsearch::{Found, ToolIndex, ToolText};
 
 use super::{
     HubTool, HubToolCall, ToolAnswer,
-    signature::{first_line, signature},
+    exposure::Listing,
+    signature::{first_line, parameters, signature},
 };
 use crate::{
     error,
+    gateway::Gateway,
     request::{call::FinalResponse, client::RequestClient},
 };
 
@@ -71,7 +73,7 @@ struct QueryAnswer<'a> {
     unmatched_terms: Vec<String>,
 }
 
-pub(super) fn answer(client: &RequestClient, request: &Arc<Request>) -> HubToolCall {
+pub(super) fn answer(gateway: &Arc<Gateway>, client: &RequestClient, request: &Arc<Request>) -> HubToolCall {
     let raw = request.call.param("arguments").map_or("{}", |span| request.call.raw(span));
     let arguments: Arguments = match serde_json::from_str(raw) {
         Ok(arguments) => arguments,
@@ -86,11 +88,11 @@ pub(super) fn answer(client: &RequestClient, request: &Arc<Request>) -> HubToolC
             return HubToolCall::Answered(FinalResponse::error(Some(&request.id), &error::not_entered(why)));
         }
     };
-    let (client, request) = (client.clone(), request.clone());
+    let (gateway, client, request) = (gateway.clone(), client.clone(), request.clone());
     HubToolCall::Soon(Box::pin(async move {
         let table = client.host.table();
         let index = index(&table).await;
-        let answer = search(&client, &table, &index, &arguments);
+        let answer = search(&gateway, &client, &table, &index, &arguments);
         drop(running);
         answer.response(&client, &request)
     }))
@@ -104,7 +106,8 @@ async fn index(table: &Arc<RouteTable>) -> Arc<ToolIndex> {
     let build = |table: &RouteTable| {
         let text = |tool: &ListedTool| {
             let definition = std::str::from_utf8(&tool.definition).unwrap_or_default();
-            ToolText::from_definition(&tool.name, tool.server.as_str(), definition)
+            let text = ToolText::from_definition(&tool.name, tool.server.as_str(), definition);
+            ToolText { bare_name: tool.bare_name.clone(), ..text }
         };
         ToolIndex::new(table.listed_tools().iter().map(text))
     };
@@ -124,6 +127,7 @@ async fn index(table: &Arc<RouteTable>) -> Arc<ToolIndex> {
 }
 
 fn search(
+    gateway: &Gateway,
     client: &RequestClient,
     table: &RouteTable,
     index: &ToolIndex,
@@ -163,9 +167,10 @@ fn search(
             QueryAnswer { query: (*query).to_owned(), hits, total, unmatched_terms }
         })
         .collect();
-    if let Some(session) = &client.session {
-        let found = answers.iter().flat_map(|answer| &answer.hits).map(|hit| hit.tool.name.as_str());
-        session.activate(found);
+    if let (Some(session), Listing::Search(_)) = (&client.session, gateway.listing_for(client)) {
+        let found = answers.iter().flat_map(|answer| &answer.hits).map(|hit| hit.tool);
+        let hidden = found.filter(|tool| !gateway.hub_tools.exposure.is_always_listed(tool));
+        session.activate(hidden.map(|tool| tool.name.as_str()));
     }
     let mut text = answers
         .iter()
@@ -252,6 +257,7 @@ fn structured(answers: &[QueryAnswer<'_>], detail: Detail) -> String {
                 .string("name", &hit.tool.name)
                 .string("server", hit.tool.server.as_str())
                 .string("description", &first_line(&tool.description().unwrap_or_default()))
+                .string("parameters", &parameters(&tool))
                 .value("score", &((hit.score * 1000.0).round() / 1000.0))
                 .string("call_with", HubTool::CallTool(Tier::of(&tool)).name());
             if detail == Detail::Schema {

@@ -10,11 +10,15 @@ const MAX_DESCRIPTION: usize = 160;
 
 /// `name(arg: type*, other: type) — what it does`; required parameters have a star.
 pub(super) fn signature(tool: &Tool) -> String {
-    let schema = tool.input_schema().and_then(|schema| serde_json::from_str(schema).ok()).unwrap_or_default();
-    let parameters = parameters(&schema);
     let description = first_line(&tool.description().unwrap_or_default());
     let separator = if description.is_empty() { "" } else { " — " };
-    format!("{}({parameters}){separator}{description}", tool.name())
+    format!("{}({}){separator}{description}", tool.name(), parameters(tool))
+}
+
+/// `arg: type*, other: type`.
+pub(super) fn parameters(tool: &Tool) -> String {
+    let schema = tool.input_schema().and_then(|schema| serde_json::from_str(schema).ok());
+    parameters_of(&schema.unwrap_or_default())
 }
 
 /// The first sentence or line of a description.
@@ -32,7 +36,7 @@ fn shortened(text: &str, most: usize) -> String {
     format!("{}…", text[..end].trim_end())
 }
 
-fn parameters(schema: &Value) -> String {
+fn parameters_of(schema: &Value) -> String {
     let Some(properties) = schema["properties"].as_object() else { return String::new() };
     let required: Vec<&str> =
         schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();

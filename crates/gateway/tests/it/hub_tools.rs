@@ -268,7 +268,7 @@ async fn lists_of_modern_clients_do_not_depend_on_what_they_did_or_who_they_are(
 
 #[tokio::test]
 async fn auto_hides_tools_beyond_the_budget_and_never_from_clients_that_defer_them() {
-    let always_listed = vec!["*__get_*".to_owned()];
+    let always_listed = vec!["*__get_*".parse().unwrap()];
     let options = |budget| {
         let exposure = ExposureOptions {
             mode: Exposure::Auto,
@@ -323,7 +323,7 @@ async fn a_tool_with_the_name_of_one_of_the_hub_is_called_through_the_hub() {
     let options = GatewayOptions {
         exposure: ExposureOptions {
             mode: Exposure::Search,
-            always_listed: vec!["*".to_owned()],
+            always_listed: vec!["*".parse().unwrap()],
             ..ExposureOptions::default()
         },
         ..GatewayOptions::default()

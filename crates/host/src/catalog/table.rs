@@ -87,6 +87,8 @@ pub struct ResourceRoute {
 pub struct ListedTool {
     /// The name under which clients see it.
     pub name: String,
+    /// The name that its server gives it.
+    pub bare_name: String,
     /// The configured name of its server.
     pub server: ServerName,
     /// Its definition, as it stands in the list.
@@ -199,6 +201,7 @@ impl RouteTable {
         let definitions = table.lists[CatalogKind::Tools as usize].items();
         let listed_tool = |(tool, definition): (NamedItem, &Bytes)| ListedTool {
             name: tool.name,
+            bare_name: tool.bare,
             server: tool.route.server.name().clone(),
             definition: definition.clone(),
             definition_on_http: tool.text_on_http.map(Rope::into_bytes),

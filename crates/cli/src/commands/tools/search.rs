@@ -23,7 +23,12 @@ pub(super) fn print(
     server: Option<&str>,
 ) -> Result<(), CliError> {
     let text = |offer: &Offer| {
-        ToolText::from_definition(&offer.name, offer.server.as_deref().unwrap_or_default(), &offer.json)
+        let server = offer.server.as_deref().unwrap_or_default();
+        let text = ToolText::from_definition(&offer.name, server, &offer.json);
+        match offer.name.split_once("__") {
+            Some((_, bare_name)) => ToolText { bare_name: bare_name.to_owned(), ..text },
+            None => text,
+        }
     };
     let index = ToolIndex::new(offers.iter().map(text));
     let Found { hits, total, unmatched_terms } = index.search(query, SHOWN, server);

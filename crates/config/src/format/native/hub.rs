@@ -10,6 +10,7 @@ use std::{
 };
 
 use serde::Deserialize;
+use toolbay_policy::Pattern;
 
 use super::{
     AuthSection, HUB, PolicySection, ProfileEntry, SecretCommands, TOP,
@@ -232,7 +233,11 @@ impl HubReader<'_> {
                     Some(tokens.ok_or_else(|| wrong_kind(key, "a whole number", node))?);
             }
             "always_listed" => {
-                self.hub.always_listed = texts(key, node)?.into_iter().map(str::to_owned).collect();
+                let patterns = texts(key, node)?;
+                for pattern in &patterns {
+                    pattern.parse::<Pattern>().map_err(|why| format!("`{key}`: {why}"))?;
+                }
+                self.hub.always_listed = patterns.into_iter().map(str::to_owned).collect();
             }
             "client_exposure" => {
                 let clients = node.entries().ok_or_else(|| wrong_kind(key, "a table", node))?;
