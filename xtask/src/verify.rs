@@ -5,8 +5,10 @@ mod attacks;
 mod before_after;
 mod clients;
 mod code;
+mod exposure;
 mod scene;
 mod sharing;
+mod tokens;
 
 use std::path::PathBuf;
 
@@ -33,6 +35,14 @@ const CHECKS: &[Check] = &[
     ("sharing", "ten clients at once share one hub, whichever comes first and whatever ends it", |options| {
         sharing::run(options.scene()?)
     }),
+    ("exposure", "published coding agents find and call tools that the hub hides", |options| {
+        exposure::run(|| options.scene())
+    }),
+    (
+        "tokens",
+        "12 published servers: what their tools cost a model, and ten tasks, listed and searched",
+        |options| tokens::run(|| options.scene()),
+    ),
     (
         "kills",
         "servers that are killed 200 times leave files old or new, and lose no memory that they acknowledged",

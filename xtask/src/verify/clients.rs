@@ -3,7 +3,7 @@
 //! Libraries call by themselves (`tests/clients/call.mjs`, `call.py`). Coding agents need a model to call anything: they get
 //! one that can do nothing but call the tool (`tests/clients/model.mjs`), so that the whole agent is tried without an account.
 
-mod agents;
+pub(super) mod agents;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,25 +18,26 @@ use crate::workspace::{command, must, root};
 const TOOL: &str = "everything__get-sum";
 /// What the tool answers to 1 and 2.
 const SUM: &str = "The sum of 1 and 2 is 3.";
-const LIMIT: Duration = Duration::from_secs(120);
+pub(super) const LIMIT: Duration = Duration::from_secs(120);
 /// The program of the Inspector, below the installed packages.
 pub(super) const INSPECTOR: &str = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
 
 /// One client on one transport.
-struct Case {
-    client: &'static str,
+pub(super) struct Case {
+    pub(super) client: &'static str,
     transport: &'static str,
-    command: Command,
+    pub(super) command: Command,
     /// What a client that works prints.
-    expected: &'static str,
+    pub(super) expected: &'static str,
 }
 
 /// A hub, the installed clients, and a model for those that need one.
-struct Stage {
+pub(super) struct Stage {
     scene: Scene,
     clients: PathBuf,
     url: String,
-    model: String,
+    /// The URL of the model.
+    pub(super) model: String,
     _running: [Running; 2],
 }
 
@@ -68,6 +69,11 @@ pub(super) fn run(scene: Scene) -> Result<()> {
 
 impl Stage {
     fn new(scene: Scene) -> Result<Self> {
+        Self::with_hub(scene, "")
+    }
+
+    /// With settings of the hub.
+    pub(super) fn with_hub(scene: Scene, hub: &str) -> Result<Self> {
         peers::run()?;
         let clients = install()?;
         let everything =
@@ -75,7 +81,7 @@ impl Stage {
         let node = node()?;
         let (node_text, everything) = (node.display(), everything.display());
         let servers =
-            format!("[servers.everything]\ncommand = '{node_text}'\nargs = ['{everything}', 'stdio']\n");
+            format!("{hub}[servers.everything]\ncommand = '{node_text}'\nargs = ['{everything}', 'stdio']\n");
         scene.write(".config/toolbay/toolbay.toml", &servers)?;
         let (hub, url) = scene.serve()?;
         let mut model = scene.command(&node);

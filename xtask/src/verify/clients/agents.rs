@@ -31,6 +31,22 @@ pub(super) fn cases(stage: &Stage) -> Result<Vec<Case>> {
     Ok(cases)
 }
 
+/// Agents that are tried with hidden tools.
+pub(in crate::verify) fn exposure_cases(stage: &Stage, transport: &'static str) -> Result<Vec<Case>> {
+    Ok(vec![claude_code(stage, transport)?, codex(stage, transport)?, opencode(stage, transport)?])
+}
+
+/// Claude Code that may use no tool, and prints what it would have asked for.
+pub(in crate::verify) fn claude_code_without_permission(stage: &Stage) -> Result<Command> {
+    let (mut command, _) = agent(stage, "claude", "denied")?;
+    let servers = json!({ "mcpServers": { HUB: entry(stage, "http") } }).to_string();
+    command.args(["--strict-mcp-config", "--mcp-config", &servers, "--output-format", "json"]);
+    let Case { mut command, .. } = ask_claude_code(stage, command, "none", "http");
+    let search = format!("mcp__{HUB}__search_tools");
+    command.args(["--allowedTools", &search]);
+    Ok(command)
+}
+
 fn claude_code(stage: &Stage, transport: &'static str) -> Result<Case> {
     let (mut command, _) = agent(stage, "claude", transport)?;
     let servers = json!({ "mcpServers": { HUB: entry(stage, transport) } }).to_string();
