@@ -107,13 +107,18 @@ fn tools_that_are_found_are_described_as_typescript() {
 #[test]
 fn what_a_client_is_not_shown_its_code_cannot_call() {
     let home = Home::new();
-    let token = home.run(&["token", "create", "ann", "--servers", "s"]).expect(0).stdout.trim().to_owned();
+    let token = |name: &str, args: &[&str]| {
+        let made = home.run(&[&["token", "create", name], args].concat()).expect(0);
+        made.stdout.trim().to_owned()
+    };
+    let (ann, ben) = (token("ann", &["--servers", "s"]), token("ben", &["--tier", "read"]));
     let hub = hub(&home, "code_mode = true\nallow_unauthenticated = true");
-    let run = |code: &str| {
+    let run_as = |token: &str, code: &str| {
         let params = json!({ "name": "run_code", "arguments": { "code": code } });
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params });
         hub.ask_with("POST /mcp", &format!("Authorization: Bearer {token}\r\n"), &call.to_string())
     };
+    let run = |code: &str| run_as(&ann, code);
     assert!(run("await tools.s.echo({text: 'mine'})").contains("mine"));
     for code in [
         "await tools.other.echo({text: 'x'})",
@@ -131,6 +136,15 @@ fn what_a_client_is_not_shown_its_code_cannot_call() {
         );
         assert!(
             answer.contains("no server offers") || answer.contains("there is no tool"),
+            "{code}: {answer}"
+        );
+    }
+    // `add` only reads; what `echo` does is not said.
+    assert!(run_as(&ben, "(await tools.s.add({a: 20, b: 3})).sum").contains("23"));
+    for code in ["await tools.s.echo({text: 'x'})", "await call('s__echo', {text: 'x'})"] {
+        let answer = run_as(&ben, code);
+        assert!(
+            answer.contains("\"isError\":true") && !answer.contains("\"text\":\"x\""),
             "{code}: {answer}"
         );
     }
