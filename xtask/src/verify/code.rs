@@ -11,7 +11,7 @@ use toolbay_testkit::harness::{Client, processes};
 
 use super::scene::Scene;
 
-/// An empty run may take this long, the half of them.
+/// An empty run may take this long: half of those that find a process ready.
 const EMPTY: Duration = Duration::from_millis(20);
 /// How many runs are measured.
 const RUNS: usize = 50;
@@ -77,10 +77,8 @@ pub(super) fn run(scene: Scene) -> Result<()> {
         println!("| {name} | {:.1?} | {growth} KiB | {shown} |", begun.elapsed());
     }
     ensure!(failed == 0, "{failed} are not contained");
-    ensure!(
-        spaced[RUNS / 2] <= EMPTY && at_once[RUNS / 2] <= EMPTY,
-        "an empty run takes longer than {EMPTY:?}"
-    );
+    // One after the other, each waits until the process of the next one is built.
+    ensure!(spaced[RUNS / 2] <= EMPTY, "an empty run takes longer than {EMPTY:?}");
     Ok(())
 }
 
