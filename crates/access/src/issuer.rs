@@ -23,6 +23,7 @@ mod key_set;
 mod policy;
 
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::Arc,
     time::{Duration, Instant, SystemTime},
@@ -44,6 +45,7 @@ use crate::{
         jwt::Jwt,
         key_set::KeySet,
     },
+    public_url::profile_of_endpoint,
 };
 
 /// No token of an issuer is longer.
@@ -188,8 +190,23 @@ impl Issuer {
     }
 
     fn accept(&self, hash: TokenHash, claims: &Claims, until: Instant) -> Result<Arc<Access>, Refusal> {
-        let access = self.config.policy.apply(&self.config.issuer, claims)?;
+        let mut access = self.config.policy.apply(&self.config.issuer, claims)?;
+        access.rights.bind(self.profile_of_audience(claims)?)?;
         Ok(self.accepted.insert(hash, access, until))
+    }
+
+    /// The profile to whose endpoints a token is limited: those that it was issued for.
+    fn profile_of_audience(&self, claims: &Claims) -> Result<Option<&str>, Refusal> {
+        let named = self.config.audiences.iter().filter(|audience| claims.names_audience(audience));
+        let profiles: BTreeSet<Option<&str>> = named.map(|audience| profile_of_endpoint(audience)).collect();
+        match profiles.into_iter().collect::<Vec<_>>()[..] {
+            [Some(profile)] => Ok(Some(profile)),
+            // One for the whole hub, too.
+            [] | [None, ..] => Ok(None),
+            [Some(_), ..] => {
+                Err(Refusal::InvalidToken("the token was issued for several profiles".to_owned()))
+            }
+        }
     }
 }
 

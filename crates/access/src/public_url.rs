@@ -6,6 +6,8 @@ use url::{Host, Url};
 
 /// The paths at which clients speak MCP.
 const ENDPOINTS: [&str; 3] = ["/mcp", "/sse", "/ws"];
+/// What comes before the name of a profile.
+const PROFILE: &str = "/p/";
 const WELL_KNOWN: &str = "/.well-known/oauth-protected-resource";
 
 /// The URL under which clients reach the hub, without the path of an endpoint: `https://hub.example.com`, or with a path if a
@@ -60,7 +62,7 @@ impl PublicUrl {
         let endpoint = endpoint.strip_prefix(&self.prefix).unwrap_or(endpoint);
         match endpoint {
             "" | "/" => Some(self.endpoint("/mcp")),
-            _ => ENDPOINTS.contains(&endpoint).then(|| self.endpoint(endpoint)),
+            _ => is_endpoint(endpoint).then(|| self.endpoint(endpoint)),
         }
     }
 
@@ -76,9 +78,34 @@ impl PublicUrl {
 }
 
 /// Requests belong to the endpoint at their path, those of HTTP+SSE to that of the stream, and all others to `/mcp`.
-fn endpoint_of(path: &str) -> &'static str {
-    let path = if path == "/messages" { "/sse" } else { path };
-    ENDPOINTS.into_iter().find(|endpoint| *endpoint == path).unwrap_or("/mcp")
+fn endpoint_of(path: &str) -> &str {
+    match path {
+        "/messages" => "/sse",
+        _ if is_endpoint(path) => path,
+        _ => "/mcp",
+    }
+}
+
+/// Whether clients speak MCP at a path: each profile has endpoints of its own. Whether there is a profile is not for everyone to know.
+fn is_endpoint(path: &str) -> bool {
+    ENDPOINTS.into_iter().any(|endpoint| {
+        let Some(rest) = path.strip_prefix(endpoint) else { return false };
+        let name = rest.strip_prefix(PROFILE);
+        rest.is_empty() || name.is_some_and(is_profile_name)
+    })
+}
+
+/// The profile that a URL of an endpoint names.
+pub(crate) fn profile_of_endpoint(url: &str) -> Option<&str> {
+    let (endpoint, name) = url.rsplit_once(PROFILE)?;
+    let is_ours = ENDPOINTS.iter().any(|path| endpoint.ends_with(path)) && is_profile_name(name);
+    is_ours.then_some(name)
+}
+
+/// Whether a text has only the characters that names of profiles have.
+fn is_profile_name(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
 impl FromStr for PublicUrl {
@@ -149,12 +176,25 @@ mod tests {
         let url: PublicUrl = "https://h/tools".parse().unwrap();
         assert_eq!(url.endpoints(), ["https://h/tools/mcp", "https://h/tools/sse", "https://h/tools/ws"]);
         assert_eq!(url.endpoint("/messages"), "https://h/tools/sse");
+        assert_eq!(profile_of_endpoint("https://h/tools/mcp/p/work"), Some("work"));
+        for other in ["https://h/mcp", "https://h/p/work", "https://h/mcp/p/a/b", "https://h/mcp/p/"] {
+            assert_eq!(profile_of_endpoint(other), None, "{other}");
+        }
+        assert_eq!(url.endpoint("/mcp/p/work"), "https://h/tools/mcp/p/work");
+        assert_eq!(
+            url.metadata_url("/mcp/p/w"),
+            "https://h/.well-known/oauth-protected-resource/tools/mcp/p/w"
+        );
         assert_eq!(url.metadata_url("/"), "https://h/.well-known/oauth-protected-resource/tools/mcp");
         for (path, endpoint) in [
             ("/.well-known/oauth-protected-resource", Some("https://h/tools/mcp")),
             ("/.well-known/oauth-protected-resource/mcp", Some("https://h/tools/mcp")),
             ("/.well-known/oauth-protected-resource/tools/sse", Some("https://h/tools/sse")),
             ("/.well-known/oauth-protected-resource/ws", Some("https://h/tools/ws")),
+            ("/.well-known/oauth-protected-resource/mcp/p/work", Some("https://h/tools/mcp/p/work")),
+            ("/.well-known/oauth-protected-resource/tools/ws/p/a-b", Some("https://h/tools/ws/p/a-b")),
+            ("/.well-known/oauth-protected-resource/mcp/p/", None),
+            ("/.well-known/oauth-protected-resource/mcp/p/a/b", None),
             ("/.well-known/oauth-protected-resource/health", None),
             ("/.well-known/oauth-protected-resourcemcp", None),
             ("/.well-known/openid-configuration", None),

@@ -5,6 +5,8 @@ use std::{collections::BTreeSet, sync::Arc};
 pub use toolbay_protocol::Tier;
 pub(crate) use toolbay_protocol::UnknownTier;
 
+use crate::authenticator::Refusal;
+
 /// What a caller may do. The default is everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Rights {
@@ -20,6 +22,25 @@ impl Rights {
     /// Whether it may use a server.
     pub fn allows_server(&self, server: &str) -> bool {
         self.servers.as_ref().is_none_or(|servers| servers.contains(server))
+    }
+
+    /// Limits it to a profile, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// If it is limited to another one.
+    pub(crate) fn bind(&mut self, profile: Option<&str>) -> Result<(), Refusal> {
+        match (self.profile.as_deref(), profile) {
+            (_, None) => Ok(()),
+            (None, Some(profile)) => {
+                self.profile = Some(profile.into());
+                Ok(())
+            }
+            (Some(one), Some(other)) if one == other => Ok(()),
+            (Some(_), Some(_)) => {
+                Err(Refusal::NotAllowed("the token is for the endpoint of another profile".to_owned()))
+            }
+        }
     }
 
     /// Whether nothing is forbidden.

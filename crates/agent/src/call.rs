@@ -214,6 +214,10 @@ impl CallEngine<'_> {
             Routed::Sent(call) => Ok(SendOutcome::Call(RunningCall::new(call, events))),
             Routed::Answered(result) => Ok(SendOutcome::Known(result)),
             Routed::Refused(error) => Err(error.into()),
+            // Only views have rules, and agents have none.
+            Routed::Denied(_) | Routed::Ask(_) => {
+                Err(Error::protocol(&self.server, "the call is not allowed".to_owned()))
+            }
         }
     }
 

@@ -17,6 +17,8 @@ use crate::{
     error::Details,
     messages::{PAGE, WantedMessages},
     method,
+    pending::{PendingEntry, PendingPage},
+    snapshot::ProfileSnapshot,
 };
 
 /// What a host does not know about its hub.
@@ -65,6 +67,36 @@ pub struct Api {
     /// The process around it, if it is one that others find.
     hub: Option<HubHandle>,
     caller: Caller,
+    /// What the profiles and rules of the hub mean for the owner; without it, there are none.
+    policy: Option<Arc<dyn HubPolicy>>,
+    /// The profile of the caller.
+    profile: Option<Arc<str>>,
+}
+
+/// The profiles and rules of a hub, for its owner.
+pub trait HubPolicy: fmt::Debug + Send + Sync {
+    /// What the owner sees with a profile, or without.
+    ///
+    /// # Errors
+    ///
+    /// A message, if there is no such profile.
+    fn view(&self, profile: Option<&str>) -> Result<Host, String>;
+
+    /// The profiles.
+    fn profiles(&self) -> Vec<ProfileSnapshot>;
+
+    /// What would happen to a call, and why.
+    ///
+    /// # Errors
+    ///
+    /// A message, if that cannot be said.
+    fn explain(&self, call: &CallToExplain) -> Result<serde_json::Value, String>;
+
+    /// The calls that wait for the owner, the oldest first.
+    fn pending(&self) -> Vec<PendingEntry>;
+
+    /// Decides about a call that waits; returns whether it did.
+    fn decide(&self, id: u64, is_allowed: bool) -> bool;
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -100,6 +132,25 @@ struct Named {
     server: String,
 }
 
+/// The parameters of [`method::EXPLAIN`].
+#[derive(Debug, Clone, Deserialize)]
+pub struct CallToExplain {
+    /// The name of the tool, as clients call it.
+    pub tool: String,
+    /// The arguments, as JSON text.
+    pub arguments: String,
+    /// Who calls.
+    pub principal: String,
+    /// With which profile.
+    pub profile: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PendingDecision {
+    id: u64,
+    allow: bool,
+}
+
 #[derive(Debug, Deserialize)]
 struct After {
     after: u64,
@@ -119,7 +170,26 @@ impl Api {
             logs: LogFilter::Nothing,
             root: None,
         };
-        Self { host, about: Arc::new(about), hub: None, caller }
+        Self { host, about: Arc::new(about), hub: None, caller, policy: None, profile: None }
+    }
+
+    /// The same API, of a hub with profiles and rules.
+    pub fn with_policy(self, policy: Arc<dyn HubPolicy>) -> Self {
+        Self { policy: Some(policy), ..self }
+    }
+
+    /// The same API, for a caller with a profile.
+    pub fn with_profile(self, profile: Option<&str>) -> Self {
+        Self { profile: profile.map(Into::into), ..self }
+    }
+
+    /// What the caller sees of the servers.
+    fn seen(&self) -> Result<Host, ErrorObject> {
+        match (&self.policy, &self.profile) {
+            (None, None) => Ok(self.host.clone()),
+            (Some(policy), profile) => policy.view(profile.as_deref()).map_err(|why| unknown_profile(&why)),
+            (None, Some(_)) => Err(unknown_profile("this hub has no profiles")),
+        }
     }
 
     /// The same API, of a hub that is a process of its own.
@@ -131,7 +201,8 @@ impl Api {
     pub(crate) fn in_project(self, notification: &Notification) -> Self {
         let root = notification.string_param("root").map(|root| PathBuf::from(root.into_owned()));
         let root = root.filter(|root| root.is_absolute()).map(Into::into);
-        Self { caller: Caller { root, ..self.caller }, ..self }
+        let profile = notification.string_param("profile").map(|profile| profile.as_ref().into());
+        Self { caller: Caller { root, ..self.caller }, profile, ..self }
     }
 
     pub(crate) fn hub(&self) -> Option<&HubHandle> {
@@ -153,6 +224,7 @@ impl Api {
         let off = off.into_iter().filter(|note| !exists(note));
         let notes: Vec<Note> = off.chain((remarks.0)().into_iter().filter(exists)).collect();
         status.notes.extend(notes);
+        status.profiles = self.policy.as_ref().map(|policy| policy.profiles()).unwrap_or_default();
         status.notes.extend(self.hub.as_ref().map(HubHandle::notes).unwrap_or_default());
         status.exposure = self.hub.as_ref().and_then(HubHandle::exposure);
         status
@@ -175,6 +247,9 @@ impl Api {
             method::HUB => self.known_hub().map(|hub| json(&hub.snapshot())),
             method::DRAIN => self.drain().await,
             method::SHUT_DOWN => self.shut_down(),
+            method::PENDING => Ok(json(&PendingPage { pending: self.pending() })),
+            method::DECIDE => self.decide(&request),
+            method::EXPLAIN => self.explain(&request),
             mcp::TOOLS_LIST => self.list(CatalogKind::Tools, &request),
             mcp::RESOURCES_LIST => self.list(CatalogKind::Resources, &request),
             mcp::RESOURCE_TEMPLATES_LIST => self.list(CatalogKind::ResourceTemplates, &request),
@@ -192,16 +267,25 @@ impl Api {
         let absent = request.call.string_param("name").map(std::borrow::Cow::into_owned);
         let host_request =
             HostRequest { request: request.into(), caller: self.caller.clone(), events: None, resumes: None };
-        let why = match self.host.dispatch(host_request) {
+        let seen = match self.seen() {
+            Ok(seen) => seen,
+            Err(why) => return error(Some(&id), &why).into(),
+        };
+        let why = match seen.dispatch(host_request) {
             Routed::Answered(text) => return result(&id, &text).into(),
             Routed::Refused(why) => {
-                let absence = absent.and_then(|name| self.host.absence(&name));
+                let absence = absent.and_then(|name| seen.absence(&name));
                 match absence {
                     // The hint is part of the message already.
                     Some(_) => detailed(why, Reason::NotReady, None),
                     None => detailed(why, Reason::Unknown, None),
                 }
             }
+            Routed::Denied(denial) => denied(&denial.to_string()),
+            Routed::Ask(asked) => denied(&format!(
+                "rule `{}` wants a person to allow this call; make it with `toolbay call`",
+                asked.rule.name
+            )),
             Routed::Sent(call) => match call.await {
                 Ok(answer) => match answer.response.error() {
                     // Wrapped, so that no server can pass off its data as that of the hub.
@@ -215,7 +299,7 @@ impl Api {
     }
 
     fn list(&self, kind: CatalogKind, request: &Request) -> Result<String, ErrorObject> {
-        let table = self.host.table();
+        let table = self.seen()?.table();
         let cursor = request.call.string_param("cursor");
         let Some((page, next)) = table.page(kind, cursor.as_deref()) else {
             return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "the list has changed; start again"));
@@ -225,7 +309,7 @@ impl Api {
 
     fn owners(&self, request: &Request) -> Result<String, ErrorObject> {
         let wanted: OwnersParams = params(request)?;
-        let table = self.host.table();
+        let table = self.seen()?.table();
         let owner = |name: &String| -> Option<String> {
             let server = match wanted.method.as_str() {
                 mcp::TOOLS_LIST => table.tool(name)?.server.name().clone(),
@@ -238,6 +322,25 @@ impl Api {
         };
         let owners: Vec<Option<String>> = wanted.names.iter().map(owner).collect();
         Ok(json(&Owners { owners }))
+    }
+
+    fn pending(&self) -> Vec<PendingEntry> {
+        self.policy.as_ref().map(|policy| policy.pending()).unwrap_or_default()
+    }
+
+    fn explain(&self, request: &Request) -> Result<String, ErrorObject> {
+        let call: CallToExplain = params(request)?;
+        let policy = self.policy.as_ref().ok_or_else(|| unknown_profile("this hub has no rules"))?;
+        policy.explain(&call).map(|explained| explained.to_string()).map_err(|why| unknown_profile(&why))
+    }
+
+    fn decide(&self, request: &Request) -> Result<String, ErrorObject> {
+        let PendingDecision { id, allow } = params(request)?;
+        if self.policy.as_ref().is_some_and(|policy| policy.decide(id, allow)) {
+            return Ok("{}".to_owned());
+        }
+        let message = format!("no call {id} waits; it may have been decided or be too old");
+        Err(detailed(ErrorObject::new(ErrorCode::INVALID_PARAMS, message), Reason::Unknown, None))
     }
 
     async fn ready(&self, request: &Request) -> Result<String, ErrorObject> {
@@ -418,6 +521,15 @@ fn failed(why: &CallError) -> ErrorObject {
     };
     let error = ErrorObject::new(ErrorCode::INTERNAL_ERROR, why.to_string());
     detailed(error, reason, why.hint())
+}
+
+fn unknown_profile(why: &str) -> ErrorObject {
+    detailed(ErrorObject::new(ErrorCode::INVALID_REQUEST, why), Reason::Unknown, None)
+}
+
+/// An error for a call that is not allowed.
+fn denied(message: &str) -> ErrorObject {
+    detailed(ErrorObject::new(ErrorCode::INVALID_REQUEST, message), Reason::Denied, None)
 }
 
 fn detailed(mut error: ErrorObject, reason: Reason, hint: Option<String>) -> ErrorObject {

@@ -87,13 +87,15 @@ impl ControlClient {
 
     /// Sends a request and returns the result as JSON text. `params` is JSON text too.
     pub async fn request(&self, method: &str, params: Option<&str>) -> Result<String, ControlError> {
-        self.request_in(None, method, params).await
+        self.request_in(None, None, method, params).await
     }
 
-    /// As [`ControlClient::request`], for a caller who works in the directory `root`.
+    /// As [`ControlClient::request`], for a caller who works in the directory `root` and has a profile. In this process, the API has
+    /// the profile.
     pub async fn request_in(
         &self,
         root: Option<&Path>,
+        profile: Option<&str>,
         method: &str,
         params: Option<&str>,
     ) -> Result<String, ControlError> {
@@ -104,8 +106,9 @@ impl ControlClient {
                 let mut stream = connect(socket).await?;
                 let gone = |_| ControlError::Gone;
                 let (reader, mut writer) = stream.split();
-                if let Some(root) = root.and_then(Path::to_str) {
-                    let params = serde_json::json!({ "root": root }).to_string();
+                let root = root.and_then(Path::to_str);
+                if root.is_some() || profile.is_some() {
+                    let params = serde_json::json!({ "root": root, "profile": profile }).to_string();
                     let project = notification(method::PROJECT, Some(&params));
                     writer.write_all(&project).await.map_err(gone)?;
                     writer.write_all(b"\n").await.map_err(gone)?;
@@ -141,13 +144,14 @@ impl ControlClient {
         self.request_as(method::STATUS, None).await
     }
 
-    /// All pages of a list; each item is JSON text as the server wrote it, but for its name.
-    pub async fn list(&self, kind: CatalogKind) -> Result<Vec<String>, ControlError> {
+    /// All pages of a list, as a caller with a profile or without sees it; each item is JSON text as the server wrote it, but for its
+    /// name.
+    pub async fn list(&self, kind: CatalogKind, profile: Option<&str>) -> Result<Vec<String>, ControlError> {
         let mut items = Vec::new();
         let mut cursor: Option<String> = None;
         loop {
             let params = cursor.map(|cursor| serde_json::json!({ "cursor": cursor }).to_string());
-            let page = self.request(kind.list_method(), params.as_deref()).await?;
+            let page = self.request_in(None, profile, kind.list_method(), params.as_deref()).await?;
             let page = toolbay_protocol::model::Item::parse(page.into()).map_err(bad)?;
             let list = page.raw(kind.field()).ok_or_else(|| bad("the list is missing"))?;
             let list = list_items(&bytes::Bytes::copy_from_slice(list.as_bytes())).map_err(bad)?;
@@ -163,10 +167,12 @@ impl ControlClient {
     pub async fn owners(
         &self,
         kind: CatalogKind,
+        profile: Option<&str>,
         names: &[&str],
     ) -> Result<Vec<Option<String>>, ControlError> {
         let params = serde_json::json!({ "method": kind.list_method(), "names": names }).to_string();
-        Ok(self.request_as::<Owners>(method::OWNERS, Some(&params)).await?.owners)
+        let text = self.request_in(None, profile, method::OWNERS, Some(&params)).await?;
+        Ok(serde_json::from_str::<Owners>(&text).map_err(bad)?.owners)
     }
 }
 

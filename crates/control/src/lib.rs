@@ -30,18 +30,20 @@ mod listener;
 mod mcp_socket;
 mod messages;
 pub mod method;
+mod pending;
 mod place;
 mod snapshot;
 
-pub use api::{About, Api, Remarks};
+pub use api::{About, Api, CallToExplain, HubPolicy, Remarks};
 pub use client::ControlClient;
 pub use error::{ControlError, Reason};
 pub use hub::{Build, ClientSnapshot, HubHandle, HubSnapshot, millis};
 pub use listener::{HubPresence, Listener};
 pub use mcp_socket::McpSocket;
 pub use messages::{MessageEntry, MessagePage};
+pub use pending::{PendingEntry, PendingPage};
 pub use place::{HubAddress, SocketDirs};
 pub use snapshot::{
-    AbsenceSnapshot, ExposureSnapshot, FailureSnapshot, HubStatus, LogEntry, LogPage, Note, QuarantinedEntry,
-    ServerSnapshot, ServerState,
+    AbsenceSnapshot, ExposureSnapshot, FailureSnapshot, HubStatus, LogEntry, LogPage, Note, ProfileSnapshot,
+    QuarantinedEntry, ServerSnapshot, ServerState,
 };

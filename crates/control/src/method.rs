@@ -31,5 +31,12 @@ pub const DRAIN: &str = "hub/drain";
 pub const SHUT_DOWN: &str = "hub/stop";
 /// Restarts a server and returns its [`ServerSnapshot`](crate::ServerSnapshot) once that is done.
 pub const RESTART: &str = "restart";
-/// A notification: requests that follow on the same connection come from a caller who works in the directory `root`.
+/// Says what profiles and rules decide about a call of `tool` with `arguments` (JSON text) by `principal` with `profile`, and why.
+pub const EXPLAIN: &str = "policy/explain";
+/// The calls that wait for the owner: a [`PendingPage`](crate::PendingPage).
+pub const PENDING: &str = "pending";
+/// Decides about the call `id` that waits: `allow` is true or false.
+pub const DECIDE: &str = "pending/decide";
+/// A notification: requests that follow on the same connection come from a caller who works in the directory `root` and has
+/// the profile `profile`.
 pub const PROJECT: &str = "notifications/project";

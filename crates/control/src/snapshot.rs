@@ -56,6 +56,24 @@ pub struct HubStatus {
     /// Notes on catalogs: what was left out or is not checked, and why.
     #[serde(default)]
     pub notes: Vec<Note>,
+    /// What callers can ask for.
+    #[serde(default)]
+    pub profiles: Vec<ProfileSnapshot>,
+}
+
+/// A profile of a hub.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ProfileSnapshot {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Where clients reach it, if the hub listens.
+    pub url: Option<String>,
+    /// How many tools the owner sees with it.
+    pub tools: usize,
+    /// The clients that get it by their names.
+    pub clients: Vec<String>,
 }
 
 /// Which tools clients are listed.
@@ -420,6 +438,7 @@ impl HubStatus {
                 .map(|(server, text)| Note { server: server.as_str().to_owned(), text: text.to_owned() })
                 .chain(secrets_in_args(host))
                 .collect(),
+            profiles: Vec::new(),
         }
     }
 }

@@ -44,6 +44,18 @@ pub(crate) fn limit_reached(limit: &LimitReached) -> ErrorObject {
 }
 
 /// A tool that changes more than the caller may.
+/// The profile that a client asks for is not there. `known` are the others, for those who may know them.
+pub(crate) fn unknown_profile(name: &str, known: Option<&[&str]>) -> ErrorObject {
+    let name: String = name.chars().take(64).collect();
+    let mut message = format!("there is no profile `{}`", toolbay_protocol::printable::clean(&name));
+    match known {
+        Some([]) => message.push_str("; none is configured"),
+        Some(known) => message.push_str(&format!("; there are: {}", known.join(", "))),
+        None => {}
+    }
+    ErrorObject::new(ErrorCode::INVALID_REQUEST, message)
+}
+
 pub(crate) fn beyond_tier(tool: &str, tier: Tier) -> ErrorObject {
     let tier = tier.as_str();
     let message = format!(

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::{
     net::TcpListener,
@@ -11,6 +12,8 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_access::{Access, Authenticator, PublicUrl, ServerLogins, proxy::AuthorizationProxy};
 use toolbay_code::CodeRunner;
 use toolbay_host::{CatalogKind, Host};
+use toolbay_policy::{PolicySet, Profile, ProfileName};
+use toolbay_protocol::{ErrorObject, model::Item};
 use toolbay_transport::{
     Connection,
     http::{ConnectionLimits, Tls, serve, serve_tls},
@@ -18,12 +21,14 @@ use toolbay_transport::{
 
 use crate::{
     connected_clients::{ClientTransport, Clients, ConnectedClient},
+    error,
     hub_tools::{HubTools, exposure::ExposureOptions},
     listener::{
         connection,
         http::{HttpListener, legacy_sse::SseInboxes},
         send_queue::SendLimits,
     },
+    pending_calls::{PendingCall, PendingCalls},
     request::serve::FirstList,
     seal::StateSeal,
     security::{
@@ -66,6 +71,10 @@ pub struct GatewayOptions {
     pub server_logins: Option<Arc<ServerLogins>>,
     /// How principals other than the owner use servers with credentials; without it, as the owner.
     pub principal_servers: Option<Arc<dyn PrincipalServers>>,
+    /// What callers see and may do, besides their rights.
+    pub policy: PolicySet,
+    /// The profile of all clients; without it, the one that they ask for.
+    pub profile: Option<ProfileName>,
     /// How long a response is held back to clients that show wrong tokens again and again.
     pub wrong_token_delay: Duration,
     /// What one HTTP connection may take.
@@ -105,6 +114,8 @@ impl Default for GatewayOptions {
             allow_unauthenticated: false,
             server_logins: None,
             principal_servers: None,
+            policy: PolicySet::default(),
+            profile: None,
             wrong_token_delay: Duration::from_secs(1),
             limits: ConnectionLimits::default(),
             max_sessions: 10_000,
@@ -168,6 +179,8 @@ pub struct Gateway {
     pub(crate) first_list: FirstList,
     pub(crate) wrong_tokens: TokenFailures,
     pub(crate) views: Views,
+    /// Calls that wait for a person.
+    pub(crate) pending: Arc<PendingCalls>,
     /// What each principal takes.
     pub(crate) usage: PrincipalUsage,
     pub(crate) hub_tools: HubTools,
@@ -190,7 +203,7 @@ impl Gateway {
         let first_list = FirstList::new(options.first_list_wait);
         let (clients, connections) = (Clients::new(), TaskTracker::new());
         let wrong_tokens = TokenFailures::new(options.wrong_token_delay);
-        let views = Views::new(options.principal_servers.clone());
+        let views = Views::new(options.principal_servers.clone(), options.policy.clone());
         let usage = PrincipalUsage::new(options.principal_limits.clone());
         let hub_tools = HubTools::new(&options);
         Arc::new(Self {
@@ -209,6 +222,7 @@ impl Gateway {
             first_list,
             wrong_tokens,
             views,
+            pending: Arc::default(),
             usage,
             hub_tools,
         })
@@ -267,6 +281,71 @@ impl Gateway {
         connection::run(self, connection, client, stop).await;
     }
 
+    /// Replaces the profiles and rules. Clients that are connected see what they say within a moment.
+    pub fn set_policy(&self, policy: PolicySet) {
+        self.views.set_policy(policy);
+    }
+
+    /// What the owner sees of the servers, with a profile or without; an error if there is no such profile.
+    pub fn owner_view(&self, profile: Option<&str>) -> Result<Host, String> {
+        let access = self.enter(Access::owner(), profile).map_err(|error| error.message)?;
+        Ok(self.host_for(&access))
+    }
+
+    /// The profiles, in the order of the configuration.
+    pub fn profiles(&self) -> Vec<Arc<Profile>> {
+        self.views.policy().profiles().to_vec()
+    }
+
+    /// The calls that wait for the owner, the oldest first.
+    pub fn pending_calls(&self) -> Vec<PendingCall> {
+        self.pending.list()
+    }
+
+    /// Decides about a call that waits for the owner; returns whether it waited.
+    pub fn decide_pending(&self, id: u64, is_allowed: bool) -> bool {
+        self.pending.decide(id, is_allowed)
+    }
+
+    /// The access of a caller who asks for a profile, or for none. A token or an option that names one binds: no other can be asked for.
+    pub(crate) fn enter(
+        &self,
+        access: Arc<Access>,
+        requested: Option<&str>,
+    ) -> Result<Arc<Access>, ErrorObject> {
+        let bound = self.options.profile.as_ref().map(ProfileName::as_str);
+        let of_token = access.rights.profile.clone();
+        let mut names = [of_token.as_deref(), bound, requested].into_iter().flatten();
+        let Some(first) = names.next() else { return Ok(access) };
+        let is_one = names.all(|other| other == first);
+        if is_one && self.views.policy().profile(first).is_some() {
+            return Ok(with_profile(&access, first));
+        }
+        let may_know = access.principal.is_owner() && access.rights.is_unlimited() && bound.is_none();
+        let set = self.views.policy();
+        let known: Vec<&str> = set.profiles().iter().map(|profile| profile.name.as_str()).collect();
+        Err(error::unknown_profile(requested.unwrap_or(first), may_know.then_some(&known)))
+    }
+
+    /// The access of a client, with the profile that it gets by its name if it has none; `info` is its `clientInfo`.
+    pub(crate) fn access_of_client(&self, access: Arc<Access>, info: &str) -> Arc<Access> {
+        let set = self.views.policy();
+        if access.rights.profile.is_some() || !set.is_by_client() {
+            return access;
+        }
+        let name = Item::parse(Bytes::copy_from_slice(info.as_bytes())).ok();
+        let name = name.as_ref().and_then(|info| info.string("name"));
+        match name.and_then(|name| set.profile_of_client(&name)) {
+            Some(profile) => with_profile(&access, profile.name.as_str()),
+            None => access,
+        }
+    }
+
+    /// The profile of a caller.
+    pub(crate) fn profile(&self, access: &Access) -> Option<Arc<Profile>> {
+        self.views.policy().profile(access.rights.profile.as_deref()?).cloned()
+    }
+
     /// What a client sees of the servers.
     pub(crate) fn host_for(&self, access: &Access) -> Host {
         self.views.of(&self.host, access)
@@ -294,6 +373,16 @@ impl Gateway {
     pub fn client_variables(&self) -> BTreeSet<String> {
         self.clients.variables()
     }
+}
+
+/// The same access, with a profile.
+pub(crate) fn with_profile(access: &Arc<Access>, profile: &str) -> Arc<Access> {
+    if access.rights.profile.as_deref() == Some(profile) {
+        return access.clone();
+    }
+    let mut access = Access::clone(access);
+    access.rights.profile = Some(profile.into());
+    Arc::new(access)
 }
 
 /// One server with a gateway of its own: clients see that server, and nothing of a hub.

@@ -32,6 +32,8 @@ pub(crate) struct StateSeal {
 pub(crate) enum SealedContent {
     /// A suspended call, and which of its exchanges.
     Suspended { id: u64, exchange: u32 },
+    /// What a rule wants a person to allow, by its number.
+    Approval { id: u64 },
     /// The state of a server, as JSON text.
     Upstream { server: String, state: String },
 }

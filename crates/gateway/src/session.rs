@@ -24,6 +24,7 @@ use toolbay_host::{CallerId, CatalogKind, ClientIdentity, LogFilter, ResourceWat
 use toolbay_protocol::{LogLevel, Notification, RequestId, Response, Revision, ServerName};
 
 use crate::{
+    gateway::with_profile,
     session::{
         pending_requests::{PendingServerRequest, PendingServerRequests},
         replay::ReplayStreams,
@@ -48,6 +49,8 @@ pub(crate) struct Session {
     pub(crate) caller: CallerId,
     /// Ends with the session.
     pub(crate) ended: CancellationToken,
+    /// The profile that it began with, if it had one.
+    profile: Option<Arc<str>>,
     /// Streams that can be resumed after a broken connection.
     pub(crate) streams: Arc<ReplayStreams>,
     /// The versions of the lists that the client saw last.
@@ -93,6 +96,7 @@ impl Session {
             since: SystemTime::now(),
             caller: CallerId::new(),
             ended: CancellationToken::new(),
+            profile: access.rights.profile.clone(),
             streams: Arc::default(),
             seen: Default::default(),
             own_list_changed: Notify::new(),
@@ -197,6 +201,14 @@ impl Session {
             inner.access = access.clone();
         }
         is_owned
+    }
+
+    /// The access of a request in it: with its profile, unless the request has another.
+    pub(crate) fn access_in(&self, access: Arc<Access>) -> Arc<Access> {
+        match &self.profile {
+            Some(profile) if access.rights.profile.is_none() => with_profile(&access, profile),
+            _ => access,
+        }
     }
 
     /// The access that was used last.

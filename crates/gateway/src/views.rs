@@ -1,16 +1,21 @@
 //! What each principal sees of the host.
 //!
-//! The owner sees the host itself. Everyone else gets a view of it ([`Host::view`]): with the servers and tools that the rights of
-//! the token allow, and with connections of its own to servers that know their users. A view belongs to one principal, so that
-//! nothing that a server gives to one of them reaches another.
+//! The owner sees the host itself, unless a profile or a rule says otherwise. Everyone else gets a view of it ([`Host::view`]): with
+//! the servers and tools that the rights of the token, the profile and the rules allow, and with connections of its own to servers that
+//! know their users. A view belongs to one principal, so that nothing that a server gives to one of them reaches another.
+//!
+//! What a view hides is not in its table, so nothing that is made of the table can name it: lists, search, completions, errors.
 
 use std::{collections::HashMap, fmt, sync::Arc, time::Duration};
 
+use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use toolbay_access::{Access, Principal, Rights, Tier};
-use toolbay_host::{Host, OwnConnections, ServerConfig, ServerInView, ServerName, ViewPolicy};
-use toolbay_protocol::model::Tool;
+use toolbay_access::{Access, Principal, Rights};
+use toolbay_host::{
+    Host, Naming, OwnConnections, ServerConfig, ServerInView, ServerName, ToolInView, ViewPolicy,
+};
+use toolbay_policy::{PolicySet, Profile, RateLimits, ServerDecision, Subject, ToolDecision, ToolIdentity};
 
 /// How many views there may be: each has lists of its own.
 const MAX_VIEWS: usize = 256;
@@ -41,7 +46,15 @@ pub enum ServerIdentity {
 #[derive(Debug)]
 pub(crate) struct Views {
     servers: Option<Arc<dyn PrincipalServers>>,
+    rules: HubRules,
     by_principal: Mutex<HashMap<Principal, Vec<PrincipalView>>>,
+}
+
+/// The profiles and rules of the hub, which may change, and what was counted by them.
+#[derive(Debug, Clone, Default)]
+struct HubRules {
+    set: Arc<ArcSwap<PolicySet>>,
+    limits: Arc<RateLimits>,
 }
 
 #[derive(Debug)]
@@ -52,13 +65,39 @@ struct PrincipalView {
 }
 
 impl Views {
-    pub(crate) fn new(servers: Option<Arc<dyn PrincipalServers>>) -> Self {
-        Self { servers, by_principal: Mutex::default() }
+    pub(crate) fn new(servers: Option<Arc<dyn PrincipalServers>>, policy: PolicySet) -> Self {
+        let rules = HubRules { set: Arc::new(ArcSwap::from_pointee(policy)), ..HubRules::default() };
+        Self { servers, rules, by_principal: Mutex::default() }
+    }
+
+    /// The profiles and rules.
+    pub(crate) fn policy(&self) -> arc_swap::Guard<Arc<PolicySet>> {
+        self.rules.set.load()
+    }
+
+    /// Replaces the profiles and rules. Clients that are connected see what they say within a moment.
+    pub(crate) fn set_policy(&self, policy: PolicySet) {
+        self.rules.set.store(Arc::new(policy));
+        for view in self.by_principal.lock().values().flatten() {
+            view.host.refresh_view();
+        }
+    }
+
+    /// Whether more than the rights of a token may hide something from a caller.
+    pub(crate) fn has_rules_for(&self, access: &Access) -> bool {
+        access.rights.profile.is_some() || self.policy().rules().concerns(&subject(access))
+    }
+
+    /// The owner sees the host itself, unless rules say otherwise.
+    fn needs_none(&self, access: &Access) -> bool {
+        access.principal.is_owner()
+            && access.rights.is_unlimited()
+            && !self.policy().rules().concerns(&subject(access))
     }
 
     /// Whether a caller has a view already, needs none, or can get one.
     pub(crate) fn has_room_for(&self, access: &Access) -> bool {
-        if needs_none(access) {
+        if self.needs_none(access) {
             return true;
         }
         let mut by_principal = self.by_principal.lock();
@@ -70,7 +109,7 @@ impl Views {
 
     /// What a caller sees of `host`.
     pub(crate) fn of(&self, host: &Host, access: &Access) -> Host {
-        if needs_none(access) {
+        if self.needs_none(access) {
             return host.clone();
         }
         let mut by_principal = self.by_principal.lock();
@@ -80,8 +119,13 @@ impl Views {
             view.used = Instant::now();
             return view.host.clone();
         }
-        let policy = PrincipalPolicy { access: access.clone(), servers: self.servers.clone() };
-        let own = self.servers.as_ref().map(|servers| servers.connections(&access.principal));
+        let policy = PrincipalPolicy {
+            access: access.clone(),
+            servers: self.servers.clone(),
+            rules: self.rules.clone(),
+        };
+        let servers = self.servers.as_ref().filter(|_| !access.principal.is_owner());
+        let own = servers.map(|servers| servers.connections(&access.principal));
         let view = host.view(Arc::new(policy), own.unwrap_or_default());
         by_principal.entry(access.principal.clone()).or_default().push(PrincipalView {
             rights: access.rights.clone(),
@@ -97,9 +141,9 @@ impl Views {
     }
 }
 
-/// The owner sees the host itself.
-fn needs_none(access: &Access) -> bool {
-    access.principal.is_owner() && access.rights.is_unlimited()
+/// Who calls, as rules see it.
+fn subject(access: &Access) -> Subject<'_> {
+    Subject { principal: access.principal.as_str(), profile: access.rights.profile.as_deref() }
 }
 
 /// Closes the views that were not used for so long, and are not in use; returns whether there were any.
@@ -123,11 +167,33 @@ fn close_unused(by_principal: &mut HashMap<Principal, Vec<PrincipalView>>, idle:
 struct PrincipalPolicy {
     access: Access,
     servers: Option<Arc<dyn PrincipalServers>>,
+    rules: HubRules,
 }
+
+impl PrincipalPolicy {
+    /// The profile, if there is one; an error if it does not exist any more, so that nothing is seen with it.
+    fn profile(&self) -> Result<Option<Arc<Profile>>, UnknownProfile> {
+        let Some(name) = self.access.rights.profile.as_deref() else { return Ok(None) };
+        self.rules.set.load().profile(name).cloned().map(Some).ok_or(UnknownProfile)
+    }
+
+    fn server_by_rules(&self, name: &ServerName) -> ServerDecision {
+        self.rules.set.load().rules().server(&subject(&self.access), name.as_str())
+    }
+}
+
+/// There is no such profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct UnknownProfile;
 
 impl ViewPolicy for PrincipalPolicy {
     fn server(&self, name: &ServerName, config: Option<&ServerConfig>) -> ServerInView {
-        if !self.access.rights.allows_server(name.as_str()) {
+        let in_profile = match self.profile() {
+            Ok(profile) => profile.is_none_or(|profile| profile.has_server(name.as_str())),
+            Err(UnknownProfile) => false,
+        };
+        let is_allowed = in_profile && self.access.rights.allows_server(name.as_str());
+        if !is_allowed || self.server_by_rules(name) == ServerDecision::Hidden {
             return ServerInView::Hidden;
         }
         let Some((servers, config)) = self.servers.as_ref().zip(config) else { return ServerInView::Shared };
@@ -142,7 +208,27 @@ impl ViewPolicy for PrincipalPolicy {
         }
     }
 
-    fn shows_tool(&self, _server: &ServerName, tool: &Tool) -> bool {
-        self.access.rights.tier == Tier::Destructive || Tier::of(tool) <= self.access.rights.tier
+    fn tool(&self, tool: &ToolIdentity<'_>) -> ToolInView {
+        let in_profile = match self.profile() {
+            Ok(profile) => profile.is_none_or(|profile| profile.has_tool(tool)),
+            Err(UnknownProfile) => false,
+        };
+        if !in_profile || tool.tier > self.access.rights.tier {
+            return ToolInView::Hidden;
+        }
+        let set = self.rules.set.load();
+        match set.rules().tool(&subject(&self.access), tool, &self.rules.limits) {
+            ToolDecision::Allow => ToolInView::Shown,
+            ToolDecision::Deny(_) => ToolInView::Hidden,
+            ToolDecision::Check(rules) => ToolInView::Checked(Arc::from(rules)),
+        }
+    }
+
+    fn shows_resources(&self, server: &ServerName) -> bool {
+        self.server_by_rules(server) == ServerDecision::Shown
+    }
+
+    fn naming(&self) -> Option<Naming> {
+        self.profile().ok().flatten().and_then(|profile| profile.naming)
     }
 }

@@ -12,11 +12,12 @@ mod simple_schema;
 mod table;
 pub(crate) mod ttl;
 mod uri_template;
+mod user_interaction;
 mod validate;
 mod validation_cost;
 
-pub(crate) use naming::slug_of;
 pub use naming::{Naming, qualified_uri, slugs};
+pub(crate) use naming::{exposed, slug_of};
 pub use pages::{ListPages, list_page};
 pub use quarantine::Quarantined;
 pub(crate) use quarantine::{CheckedTool, UncheckedTools};

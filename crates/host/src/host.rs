@@ -149,6 +149,8 @@ pub(crate) struct HostInner {
     pub(crate) events: Arc<EventLog>,
     /// Notified when a server or its catalog may have changed.
     pub(crate) servers_changed: Arc<Notify>,
+    /// Notified when the policy of a view may decide otherwise.
+    pub(crate) policy_changed: Arc<Notify>,
     /// Notifications of servers that belong to no call.
     pub(crate) updates: mpsc::Sender<(ServerName, Box<Notification>)>,
     pub(crate) cache: Option<Arc<CatalogCache>>,
@@ -214,6 +216,7 @@ impl Host {
             notifications: broadcast::Sender::new(CHANGES),
             events: Arc::new(EventLog::new()),
             servers_changed: Arc::default(),
+            policy_changed: Arc::default(),
             updates,
             cache: options.cache.clone().map(|folder| Arc::new(CatalogCache::new(folder))),
             naming: options.naming,
@@ -307,7 +310,7 @@ impl Host {
 
     /// Whether calls may use the bare names of tools and prompts.
     pub(crate) fn has_bare_names(&self) -> bool {
-        self.shared.naming != Naming::Prefix
+        self.shared.naming() != Naming::Prefix
     }
 
     /// Waits until no server is starting: each is ready, or has failed.

@@ -3,11 +3,12 @@
 mod unavailable;
 pub(crate) mod wait_for_server;
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use smallvec::SmallVec;
 use toolbay_config::Validate;
+use toolbay_policy::{Decision, Denial, Rule};
 use toolbay_protocol::{
     ErrorCode, ErrorObject, MethodCall, ObjectBuilder, Request, Scanner, ServerName, Span, decode_string,
     header_params::HeaderParam, method,
@@ -48,6 +49,28 @@ pub enum Routed {
     Answered(String),
     /// The host refuses it.
     Refused(ErrorObject),
+    /// A rule refuses this call of a tool.
+    Denied(Denial),
+    /// A person has to allow it first: then it is sent with [`Host::dispatch_allowed`].
+    Ask(AskedCall),
+}
+
+/// A call that a person has to allow.
+#[derive(Debug, Clone)]
+pub struct AskedCall {
+    /// The rule that wants it.
+    pub rule: Arc<Rule>,
+    /// The server that would get the call.
+    pub server: ServerName,
+    /// The name of the tool, as the client calls it.
+    pub tool: String,
+}
+
+/// Whether a call was allowed before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Consent {
+    Needed,
+    Given,
 }
 
 /// Edits to a request before it is sent to its server.
@@ -63,8 +86,17 @@ struct RequestChange {
 impl Host {
     /// Sends a request that names a tool, a resource or a prompt to the server that owns it.
     pub fn dispatch(&self, host_request: HostRequest) -> Routed {
+        self.dispatch_with(host_request, Consent::Needed)
+    }
+
+    /// As [`Host::dispatch`], for a call that was allowed before, or goes on: no person is asked, and it does not count for limits.
+    pub fn dispatch_allowed(&self, host_request: HostRequest) -> Routed {
+        self.dispatch_with(host_request, Consent::Given)
+    }
+
+    fn dispatch_with(&self, host_request: HostRequest, consent: Consent) -> Routed {
         let outcome = match host_request.request.call.method() {
-            method::TOOLS_CALL => self.dispatch_tool(host_request),
+            method::TOOLS_CALL => self.dispatch_tool(host_request, consent),
             method::PROMPTS_GET => self.dispatch_prompt(host_request),
             method::RESOURCES_READ => self.dispatch_read(host_request),
             method::COMPLETE => self.dispatch_completion(host_request),
@@ -103,7 +135,7 @@ impl Host {
         faults.filter(|_| route.validate == Validate::Enforce)
     }
 
-    fn dispatch_tool(&self, host_request: HostRequest) -> Result<Routed, ErrorObject> {
+    fn dispatch_tool(&self, host_request: HostRequest, consent: Consent) -> Result<Routed, ErrorObject> {
         let call = &host_request.request.call;
         let missing = |what: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("Missing {what}"));
         let name_span = call.param("name").ok_or_else(|| match call.params_text() {
@@ -129,6 +161,22 @@ impl Host {
             }
             let note = format!("arguments of `{name}` do not fit its schema: {}", faults.join("; "));
             route.server.log().push(LogSource::Event, &note);
+        }
+        if let Some(rules) = &route.rules {
+            // The very bytes that the server gets.
+            let arguments = arguments.map_or(&b"{}"[..], |span| call.bytes(span));
+            let decision = match consent {
+                Consent::Needed => rules.decide(arguments, Instant::now()),
+                Consent::Given => rules.decide_again(arguments),
+            };
+            match decision {
+                Decision::Allow => {}
+                Decision::Deny(denial) => return Ok(Routed::Denied(denial)),
+                Decision::Ask(rule) => {
+                    let (server, tool) = (route.server.name().clone(), name.into_owned());
+                    return Ok(Routed::Ask(AskedCall { rule, server, tool }));
+                }
+            }
         }
         let renamed = route.renamed.clone().map(|raw| (name_span, raw));
         let change = RequestChange { renamed, only_as_task: route.only_as_task, timeouts: route.timeouts };

@@ -7,7 +7,7 @@
 //!
 //! The names in a view are those in the host, also where the server that made a prefix ambiguous is hidden.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -16,7 +16,8 @@ use tokio::sync::{
     mpsc, watch,
 };
 use toolbay_config::ServerConfig;
-use toolbay_protocol::{Notification, ServerName, model::Tool};
+use toolbay_policy::{Naming, ToolIdentity, ToolRules};
+use toolbay_protocol::{Notification, ServerName, Tier, model::Tool};
 use toolbay_upstream::{Catalog, CatalogKind};
 
 use crate::{
@@ -24,6 +25,7 @@ use crate::{
     catalog::{
         CheckedTool,
         builder::{build_first_table, maintain_table},
+        exposed,
     },
     events::EventLog,
     host::{CHANGES, HostInner, TableInputs},
@@ -39,8 +41,29 @@ pub trait ViewPolicy: Send + Sync {
     /// How a server is seen. Servers that the program itself brought have no configuration.
     fn server(&self, name: &ServerName, config: Option<&ServerConfig>) -> ServerInView;
 
-    /// Whether a tool is shown.
-    fn shows_tool(&self, server: &ServerName, tool: &Tool) -> bool;
+    /// How a tool of a server that is shown is seen.
+    fn tool(&self, tool: &ToolIdentity<'_>) -> ToolInView;
+
+    /// Whether resources and prompts of a server that is shown are shown, too.
+    fn shows_resources(&self, _server: &ServerName) -> bool {
+        true
+    }
+
+    /// How tools and prompts are named, if not as in the host.
+    fn naming(&self) -> Option<Naming> {
+        None
+    }
+}
+
+/// How a view shows a tool.
+#[derive(Debug, Clone)]
+pub enum ToolInView {
+    /// As if it did not exist.
+    Hidden,
+    /// As in the host.
+    Shown,
+    /// Each call of it has to be decided about.
+    Checked(Arc<ToolRules>),
 }
 
 /// How a view shows a server.
@@ -67,6 +90,15 @@ pub struct OwnConnections {
 pub(crate) struct ViewOrigin {
     base: Arc<HostInner>,
     policy: Arc<dyn ViewPolicy>,
+}
+
+/// What a host offers of a server.
+pub(crate) struct OfferedCatalog {
+    pub(crate) catalog: Arc<Catalog>,
+    /// What is left to decide about calls of tools, by their definitions.
+    pub(crate) rules: HashMap<Bytes, Arc<ToolRules>>,
+    /// Whether resources and prompts are offered.
+    pub(crate) has_resources: bool,
 }
 
 /// What a view follows of its base.
@@ -98,6 +130,7 @@ impl Host {
             notifications: broadcast::Sender::new(CHANGES),
             events: Arc::new(EventLog::new()),
             servers_changed: Arc::default(),
+            policy_changed: Arc::default(),
             updates,
             // What one caller gets from a server is not for others.
             cache: None,
@@ -125,6 +158,11 @@ impl Host {
         Self { shared }
     }
 
+    /// Makes a view ask its policy again, which may decide otherwise now. Does nothing to a host that is no view.
+    pub fn refresh_view(&self) {
+        self.shared.policy_changed.notify_one();
+    }
+
     /// Ends a view: its own connections end, and nothing of it changes any more. Does nothing to a host that is no view.
     pub fn close_view(&self) {
         if self.shared.view.is_some() {
@@ -148,21 +186,55 @@ impl HostInner {
         }
     }
 
-    /// The catalog of a server as this host offers it.
-    pub(crate) fn offered(&self, entry: &RegisteredServer, catalog: &Arc<Catalog>) -> Arc<Catalog> {
-        let Some(view) = &self.view else { return catalog.clone() };
+    /// How tools and prompts are named.
+    pub(crate) fn naming(&self) -> Naming {
+        self.view.as_ref().and_then(|view| view.policy.naming()).unwrap_or(self.naming)
+    }
+
+    /// What this host offers of a server whose names begin with `slug`.
+    pub(crate) fn offered(
+        &self,
+        entry: &RegisteredServer,
+        slug: &str,
+        catalog: &Arc<Catalog>,
+    ) -> OfferedCatalog {
+        let mut offered =
+            OfferedCatalog { catalog: catalog.clone(), rules: HashMap::new(), has_resources: true };
+        let Some(view) = &self.view else { return offered };
         let tools = catalog.list(CatalogKind::Tools);
-        // One that cannot be parsed is not offered anyway; the table says why.
-        let is_shown = |text: &&Bytes| {
-            Tool::parse((*text).clone()).map_or(true, |tool| view.policy.shows_tool(&entry.name, &tool))
+        let mut is_shown = |text: &&Bytes| {
+            // One that cannot be parsed is not offered anyway; the table says why.
+            let Ok(tool) = Tool::parse((*text).clone()) else { return true };
+            let (qualified, exposed) = (format!("{slug}__{}", tool.name()), exposed(slug, tool.name()));
+            let identity = ToolIdentity {
+                server: entry.name.as_str(),
+                name: tool.name(),
+                qualified: &qualified,
+                exposed: &exposed,
+                tier: Tier::of(&tool),
+            };
+            match view.policy.tool(&identity) {
+                ToolInView::Hidden => false,
+                ToolInView::Shown => true,
+                ToolInView::Checked(rules) => {
+                    offered.rules.insert((*text).clone(), rules);
+                    true
+                }
+            }
         };
-        let shown: Vec<Bytes> = tools.iter().filter(is_shown).cloned().collect();
-        if shown.len() == tools.len() {
-            return catalog.clone();
+        let shown: Vec<Bytes> = tools.iter().filter(&mut is_shown).cloned().collect();
+        offered.has_resources = view.policy.shows_resources(&entry.name);
+        if shown.len() < tools.len() || !offered.has_resources {
+            let mut catalog = Catalog::clone(catalog);
+            catalog.replace(CatalogKind::Tools, shown);
+            if !offered.has_resources {
+                for kind in [CatalogKind::Resources, CatalogKind::ResourceTemplates, CatalogKind::Prompts] {
+                    catalog.replace(kind, Vec::new());
+                }
+            }
+            offered.catalog = Arc::new(catalog);
         }
-        let mut offered = Catalog::clone(catalog);
-        offered.replace(CatalogKind::Tools, shown);
-        Arc::new(offered)
+        offered
     }
 
     /// What the base of a view has found out about a tool.

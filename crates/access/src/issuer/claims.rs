@@ -74,7 +74,8 @@ impl Claims {
         UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(seconds).ok()?)
     }
 
-    fn names_audience(&self, audience: &str) -> bool {
+    /// Whether the token was issued for an audience.
+    pub(super) fn names_audience(&self, audience: &str) -> bool {
         match self.0.get("aud") {
             Some(Value::String(named)) => named == audience,
             Some(Value::Array(all)) => all.iter().any(|named| named.as_str() == Some(audience)),

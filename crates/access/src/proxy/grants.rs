@@ -22,6 +22,7 @@ use super::{files, system_time, unix_time};
 use crate::{
     authenticator::{Access, Refusal},
     principal::Principal,
+    public_url::profile_of_endpoint,
     rights::Rights,
 };
 
@@ -414,11 +415,17 @@ impl Tables {
 }
 
 impl Live {
+    /// What its principal may do at the resource that it is for: the endpoint of a profile gives that profile.
+    fn rights_at_resource(&self) -> Rights {
+        let of_resource = profile_of_endpoint(&self.grant.resource).map(Into::into);
+        Rights { profile: self.rights.profile.clone().or(of_resource), ..self.rights.clone() }
+    }
+
     /// What each of its access tokens gives.
     fn accesses(&self) -> Vec<(TokenHash, Arc<Access>)> {
         let access = |expires_at: u64| Access {
             principal: self.principal.clone(),
-            rights: self.rights.clone(),
+            rights: self.rights_at_resource(),
             expires: Some(system_time(expires_at)),
             revoked: self.revoked.clone(),
         };

@@ -5,6 +5,7 @@ use std::{path::Path, pin::Pin, sync::Arc, time::Duration};
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
+use toolbay_access::Access;
 use toolbay_host::CallerId;
 use toolbay_policy::Exposure;
 use toolbay_protocol::{
@@ -41,6 +42,8 @@ struct ClientConnection<'a> {
     session: Option<Arc<Session>>,
     /// What others see of the client.
     client: ConnectedGuard,
+    /// As whom it calls, and with which profile; an error if there is no such profile.
+    access: Result<Arc<Access>, ErrorObject>,
     /// Whether the client has identified itself.
     is_introduced: bool,
     project: ClientProject,
@@ -94,12 +97,14 @@ pub(crate) async fn run(
     let gone = reader.closed();
     tokio::pin!(gone);
     let capture = ClientCapture::new(&gateway.host, client.captured());
+    let access = gateway.enter(client.access().clone(), None);
     let mut connection = ClientConnection {
         gateway,
         outgoing: ClientSender::new(outgoing, capture),
         running: FuturesUnordered::new(),
         session: None,
         client,
+        access,
         is_introduced: false,
         project: ClientProject::Unknown,
         exposure: None,
@@ -205,9 +210,10 @@ impl ClientConnection<'_> {
         if self.cancels.get(&request.id).is_some_and(|cancel| !cancel.is_closed()) {
             return Err(error::not_entered(crate::session::EnterError::DuplicateId));
         }
+        let access = self.access.clone()?;
         if request.call.meta(meta::PROTOCOL_VERSION).is_some() {
             revision::check_meta(&request.call)?;
-            let client = RequestClient::of_request(self.gateway, &request.call, self.client.access().clone())
+            let client = RequestClient::of_request(self.gateway, &request.call, access)
                 .with_caller(self.caller)
                 .in_project(self.project.root())
                 .with_exposure(self.exposure);
@@ -227,7 +233,7 @@ impl ClientConnection<'_> {
             let message = "Not initialized: send `initialize` first, or `_meta` with a protocol version";
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, message));
         };
-        let client = RequestClient::of_session(self.gateway, session.clone(), self.client.access().clone())
+        let client = RequestClient::of_session(self.gateway, session.clone(), access)
             .in_project(self.project.root())
             .with_exposure(self.exposure);
         Ok(Some(self.gateway.serve(&client, request.into())))
@@ -237,11 +243,14 @@ impl ClientConnection<'_> {
         if self.session.is_some() {
             return Err(ErrorObject::new(ErrorCode::SERVER_ERROR, "Already initialized"));
         }
-        let host = self.gateway.host_for(self.client.access());
-        let session = open_session(&request.call, self.client.access().clone())?;
+        let access = match request.call.param("clientInfo") {
+            Some(info) => self.gateway.access_of_client(self.access.clone()?, request.call.raw(info)),
+            None => self.access.clone()?,
+        };
+        let session = open_session(&request.call, access.clone())?;
         self.client.identify(session.identity().0.info());
-        let result = self.gateway.initialize_result(&host, session.revision, &request.call, self.exposure);
-        self.stream = Some(SessionStream::open(&host, session.clone()));
+        let result = self.gateway.initialize_result(&access, session.revision, &request.call, self.exposure);
+        self.stream = Some(SessionStream::open(&self.gateway.host_for(&access), session.clone()));
         self.session = Some(session);
         Ok(Served::Known(FinalResponse::result(&request.id, &result)))
     }
@@ -302,6 +311,8 @@ impl ClientConnection<'_> {
             method::CANCELLED => self.cancel(notification),
             method::INITIALIZED | method::ROOTS_CHANGED => self.request_roots(),
             ATTACH => {
+                let profile = notification.string_param("profile");
+                self.access = self.gateway.enter(self.client.access().clone(), profile.as_deref());
                 let (root, exposure) = self.client.attach(notification);
                 self.exposure = exposure;
                 if exposure.is_some_and(|exposure| exposure != Exposure::All) {

@@ -153,10 +153,15 @@ impl HttpListener {
         if self.is_own(request.headers()) {
             return empty(StatusCode::LOOP_DETECTED);
         }
+        let (path, requested) = split_profile(request.uri().path());
+        let access = match self.gateway.enter(access, requested) {
+            Ok(access) => access,
+            Err(error) => return json_error(StatusCode::NOT_FOUND, None, &error),
+        };
         if !self.gateway.views.has_room_for(&access) {
             return too_many("too many principals use this hub at once; try again later", None);
         }
-        match (request.uri().path(), request.method()) {
+        match (path, request.method()) {
             ("/mcp" | "/", &Method::POST) => {
                 self.post(request, access).await.unwrap_or_else(|response| *response)
             }
@@ -187,6 +192,16 @@ impl HttpListener {
             }
         }
     }
+}
+
+/// The endpoint at a path, and the profile that the path names.
+fn split_profile(path: &str) -> (&str, Option<&str>) {
+    for endpoint in ["/mcp", "/sse", "/ws"] {
+        if let Some(name) = path.strip_prefix(endpoint).and_then(|rest| rest.strip_prefix("/p/")) {
+            return (endpoint, Some(name));
+        }
+    }
+    (path, None)
 }
 
 /// A result, or the response that ends the request early.

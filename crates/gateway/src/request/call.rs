@@ -4,6 +4,7 @@
 //! requires before its response, and waits for the task that the call may become. What the client is sent before the
 //! response goes through [`event_slot`] to the listener, which decides how to send it.
 
+mod ask;
 mod event_slot;
 mod input_required;
 mod login;
@@ -20,7 +21,8 @@ use std::{
 
 use toolbay_access::Tier;
 use toolbay_host::{
-    CallEvent, CallResponse, CallUpdate, HostRequest, Resume, Routed, RunningCall, ServerRequest, events,
+    AskedCall, CallEvent, CallResponse, CallUpdate, HostRequest, Resume, Routed, RunningCall, ServerRequest,
+    events,
 };
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, ObjectBuilder, Request, RequestId, Revision, Rope, ServerName, meta,
@@ -88,30 +90,41 @@ impl ClientCall {
             wants_events: false,
             open: None,
             has_awaited_login: false,
+            is_allowed: false,
+            asked: None,
         };
         let call = match run.resumed() {
-            Resumed::New => match run.send(request.clone(), None) {
-                Ok(call) => call,
-                Err(refused) => match client.host.required_login(&request) {
-                    Some(server) => {
-                        let response = async move {
-                            match run.login_required(&server).await {
-                                Ok(call) => run.run(call, running).await,
-                                Err(response) => response,
-                            }
-                        };
-                        return Ok(Self { response: Box::pin(response), _usage: None });
-                    }
-                    None => return Err(refused),
-                },
-            },
-            Resumed::AtServer(resume) => run.send(request, Some(resume))?,
+            Resumed::New => run.send(request.clone(), None),
+            Resumed::Approval { is_allowed: false } => return Err(run.declined("a rule")),
+            Resumed::Approval { is_allowed: true } => {
+                run.is_allowed = true;
+                run.send(run.plain_request(), None)
+            }
+            Resumed::AtServer(resume) => {
+                // It was allowed when it began.
+                run.is_allowed = true;
+                Ok(run.send(request.clone(), Some(resume))?)
+            }
             Resumed::Suspended(link) => {
                 return Ok(Self { response: Box::pin(run.resume(link)), _usage: None });
             }
             Resumed::Refused(error) => return Err(run.failed(&error)),
         };
-        Ok(Self { response: Box::pin(run.run(call, running)), _usage: None })
+        let refused = match call {
+            Ok(call) => return Ok(Self { response: Box::pin(run.run(call, running)), _usage: None }),
+            Err(refused) => refused,
+        };
+        if let Some(asked) = run.asked.take() {
+            return Ok(Self { response: Box::pin(run.ask_and_run(*asked, running)), _usage: None });
+        }
+        let Some(server) = client.host.required_login(&request) else { return Err(refused) };
+        let response = async move {
+            match run.login_required(&server).await {
+                Ok(call) => run.run(call, running).await,
+                Err(response) => response,
+            }
+        };
+        Ok(Self { response: Box::pin(response), _usage: None })
     }
 
     /// A request that is answered by the hub, and may send the client messages before: see [`pass_on`].
@@ -150,6 +163,10 @@ struct CallRun {
     open: Option<OpenServerRequests>,
     /// Whether it has waited for a login of the user.
     has_awaited_login: bool,
+    /// Whether it was allowed before, so that no rule asks for it or counts it again.
+    is_allowed: bool,
+    /// What a person has to decide before it is sent.
+    asked: Option<Box<AskedCall>>,
 }
 
 /// What a server returns to a call.
@@ -228,8 +245,14 @@ impl CallRun {
         self.wants_events =
             self.token().is_some() || self.client.wants_logs() || caller.accepts_server_requests;
         let (sender, events) = self.wants_events.then(events).unzip();
-        match self.client.host.dispatch(HostRequest { request, caller, events: sender, resumes }) {
+        let host_request = HostRequest { request, caller, events: sender, resumes };
+        let routed = match self.is_allowed {
+            false => self.client.host.dispatch(host_request),
+            true => self.client.host.dispatch_allowed(host_request),
+        };
+        match routed {
             Routed::Sent(call) => {
+                self.is_allowed = true;
                 self.server = Some(call.server().clone());
                 Ok(RunningCall::new(call, events))
             }
@@ -237,6 +260,15 @@ impl CallRun {
                 Err(FinalResponse::result(self.id(), &complete(&result, self.client.revision)))
             }
             Routed::Refused(error) => Err(self.failed(&self.beyond_tier().unwrap_or(error))),
+            Routed::Denied(denial) => Err(self.tool_error(&format!("not allowed: {denial}"))),
+            Routed::Ask(asked) => {
+                let rule = &asked.rule.name;
+                let refused = self.tool_error(&format!(
+                    "not allowed: rule `{rule}` of this hub wants a person to allow it"
+                ));
+                self.asked = Some(Box::new(asked));
+                Err(refused)
+            }
         }
     }
 
@@ -244,6 +276,10 @@ impl CallRun {
     fn beyond_tier(&self) -> Option<ErrorObject> {
         let tier = self.client.access.rights.tier;
         if tier == Tier::Destructive || self.method() != method::TOOLS_CALL {
+            return None;
+        }
+        // What a profile or a rule hides does not exist.
+        if self.gateway.views.has_rules_for(&self.client.access) {
             return None;
         }
         let name = self.request.call.string_param("name")?;

@@ -46,6 +46,7 @@ impl RequestClient {
     /// A client with a session.
     pub(crate) fn of_session(gateway: &Gateway, session: Arc<Session>, access: Arc<Access>) -> Self {
         let (identity, logs) = session.identity();
+        let access = session.access_in(access);
         Self {
             revision: session.revision,
             host: gateway.host_for(&access),
@@ -89,6 +90,7 @@ impl RequestClient {
         let level = log_level(call);
         let logs = level.map_or(LogFilter::Nothing, LogFilter::AtLeast);
         let identity = if level.is_some() { identity.at_level(level) } else { identity };
+        let access = gateway.access_of_client(access, identity.info());
         Self {
             revision,
             host: gateway.host_for(&access),

@@ -1,6 +1,7 @@
 //! Requests that the gateway answers itself, from memory.
 
 use serde_json::{Map, Value, json};
+use toolbay_access::Access;
 use toolbay_host::{CacheHints, CatalogKind, Host, HubsBehind, list_page};
 use toolbay_policy::Exposure;
 use toolbay_protocol::{
@@ -48,11 +49,12 @@ impl Gateway {
     /// The result of `initialize`, for a client that will speak `revision`, on a connection that may have an exposure of its own.
     pub(crate) fn initialize_result(
         &self,
-        host: &Host,
+        access: &Access,
         revision: Revision,
         call: &MethodCall,
         exposure: Option<Exposure>,
     ) -> String {
+        let host = &self.host_for(access);
         let mut result = json!({
             "protocolVersion": revision.as_str(),
             "capabilities": self.capabilities(host, revision),
@@ -65,7 +67,7 @@ impl Gateway {
         let client = info.and_then(client_name);
         let listing = self.hub_tools.exposure.listing(host, client.as_deref(), exposure);
         self.log_listing(host, &listing, client.as_deref());
-        if let Some(instructions) = self.instructions(host, &listing) {
+        if let Some(instructions) = self.instructions(host, access, &listing) {
             result["instructions"] = instructions.into();
         }
         result.to_string()
@@ -87,7 +89,7 @@ impl Gateway {
         }
         let listing = self.listing_for(client);
         self.log_listing(host, &listing, None);
-        if let Some(instructions) = self.instructions(host, &listing) {
+        if let Some(instructions) = self.instructions(host, &client.access, &listing) {
             result["instructions"] = instructions.into();
         }
         result.to_string()
@@ -148,21 +150,19 @@ impl Gateway {
         json!({ "name": "toolbay", "title": "Toolbay", "version": self.options.version })
     }
 
-    /// What is not listed, and what the servers that are up tell models about themselves.
-    fn instructions(&self, host: &Host, listing: &Listing) -> Option<String> {
+    /// What the profile says, what is not listed, and what the servers that are up tell models about themselves.
+    fn instructions(&self, host: &Host, access: &Access, listing: &Listing) -> Option<String> {
         if let Some(identity) = &self.options.identity {
             return identity.instructions.clone();
         }
-        let of_servers: Vec<String> = host
-            .statuses()
-            .iter()
-            .filter(|server| server.state.is_offered())
-            .filter_map(|server| {
-                let instructions = server.catalog.instructions.as_ref()?;
-                Some(section(server.name.as_str(), instructions))
-            })
-            .collect();
-        let parts: Vec<String> = self.catalog_lines(host, listing).into_iter().chain(of_servers).collect();
+        let of_profile = self.profile(access).and_then(|profile| profile.instructions.clone());
+        let statuses = host.statuses();
+        let of_servers = statuses.iter().filter(|server| server.state.is_offered()).filter_map(|server| {
+            let instructions = server.catalog.instructions.as_ref()?;
+            Some(section(server.name.as_str(), instructions))
+        });
+        let catalog_lines = self.catalog_lines(host, listing);
+        let parts: Vec<String> = of_profile.into_iter().chain(catalog_lines).chain(of_servers).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }
 }

@@ -46,7 +46,8 @@ impl AwaitedTask {
         match self.client.host.dispatch(HostRequest { request: request.into(), caller, events, resumes }) {
             Routed::Sent(call) => Ok(call),
             Routed::Refused(error) => Err(error),
-            Routed::Answered(_) => Err(crate::error::unknown_task()), // only arguments are answered by the host
+            // Rules and answers of the host are about arguments.
+            Routed::Answered(_) | Routed::Denied(_) | Routed::Ask(_) => Err(crate::error::unknown_task()),
         }
     }
 }

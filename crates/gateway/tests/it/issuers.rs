@@ -15,6 +15,7 @@ use toolbay_access::{
 };
 use toolbay_gateway::{GatewayOptions, ProtectedResource};
 use toolbay_oauth::{AddressRule, GuardedClient};
+use toolbay_policy::{Policy, PolicySet, Profile, ToolSelection};
 use toolbay_testkit::{TestAlgorithm, TestIssuer};
 use toolbay_transport::http::client::ConnectOptions;
 
@@ -28,6 +29,17 @@ use crate::{
 const PUBLIC: &str = "https://hub.example.com";
 const METADATA: &str = "https://hub.example.com/.well-known/oauth-protected-resource";
 const ENDPOINT: &str = "https://hub.example.com/mcp";
+
+/// The endpoint of the profile `work`, which has one tool.
+fn of_profile() -> String {
+    format!("{ENDPOINT}/p/work")
+}
+
+fn profile() -> Profile {
+    let allow = Some(vec!["echo".parse().unwrap()]);
+    let tools = ToolSelection { allow, ..ToolSelection::default() };
+    Profile { tools, ..Profile::new("work".parse().unwrap()) }
+}
 
 /// A hub that is protected by an issuer.
 struct Protected {
@@ -55,7 +67,7 @@ impl Protected {
         };
         let config = IssuerConfig {
             issuer: issuer.url().to_owned(),
-            audiences: public_url.as_ref().map(PublicUrl::endpoints).unwrap_or_default(),
+            audiences: public_url.iter().flat_map(PublicUrl::endpoints).chain([of_profile()]).collect(),
             verification: Verification::Keys { url: None },
             policy,
         };
@@ -65,6 +77,7 @@ impl Protected {
             protected_resource: Some(resource),
             public_url,
             wrong_token_delay: Duration::ZERO,
+            policy: PolicySet::new(vec![profile()], Policy::default()),
             ..GatewayOptions::default()
         };
         Self { hub: Hub::with(options).await, issuer }
@@ -123,6 +136,23 @@ async fn without_a_token_every_endpoint_says_where_to_get_one() {
         assert_eq!(protected.hub.send(endpoint.clone()).await.status, 401, "{endpoint:?}");
     }
     assert_eq!(protected.hub.calls(), 0);
+}
+
+#[tokio::test]
+async fn a_token_for_the_endpoint_of_a_profile_is_bound_to_it() {
+    let protected = Protected::start().await;
+    let list = modern(rpc(1, "tools/list", json!({})));
+    for (audience, path, is_whole) in [
+        (of_profile(), "/mcp", false),
+        (of_profile(), "/mcp/p/work", false),
+        (ENDPOINT.to_owned(), "/mcp", true),
+        (ENDPOINT.to_owned(), "/mcp/p/work", false),
+    ] {
+        let token = protected.issuer.token("alice", &audience);
+        let listed = protected.send(&list.clone().to(path), &token).await.json().await;
+        let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}"));
+        assert_eq!(tools.len() > 1, is_whole, "{audience} {path}");
+    }
 }
 
 #[tokio::test]

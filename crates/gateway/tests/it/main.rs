@@ -19,6 +19,7 @@ mod login; // servers that require authorization
 mod many_clients; // many clients with the same ids
 mod modern; // the rules of modern revisions
 mod origin; // Host and Origin
+mod policy; // profiles and rules
 mod principals; // what principals see and get
 mod resource_subscriptions; // of clients of all revisions
 mod resume; // streams that break and are resumed

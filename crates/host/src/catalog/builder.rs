@@ -19,7 +19,7 @@ use crate::{
         instances::roots::RootInstances,
         registry::{RegisteredServer, ServerRegistry},
     },
-    view::{BaseEvent, BaseFeed},
+    view::{BaseEvent, BaseFeed, OfferedCatalog},
 };
 
 /// How often unused instances are looked for.
@@ -91,6 +91,8 @@ pub(crate) async fn maintain_table(
 ) {
     let mut sweep_timer = interval(SWEEP_INTERVAL);
     let mut checking: Option<(ServersSnapshot, ToolChecks)> = None;
+    // Whether the table must be built although servers and catalogs are the same.
+    let mut is_stale = false;
     // A server which was up before this task ran is not overlooked.
     shared.servers_changed.notify_one();
     loop {
@@ -100,15 +102,13 @@ pub(crate) async fn maintain_table(
                 return;
             }
             event = next(&mut base) => match event {
-                BaseEvent::Servers => {
-                    let (host, commands) = (Host { shared: shared.clone() }, shared.follow_base());
-                    if !commands.is_empty() {
-                        shared.tasks.spawn(async move { host.execute(commands).await });
-                    }
-                    shared.servers_changed.notify_one();
-                }
+                BaseEvent::Servers => follow_base(&shared),
                 event => shared.forward(event),
             },
+            () = shared.policy_changed.notified() => {
+                is_stale = true;
+                follow_base(&shared);
+            }
             _ = sweep_timer.tick() => {
                 for entry in &shared.servers.load().servers {
                     entry.runner.instances.sweep();
@@ -130,18 +130,27 @@ pub(crate) async fn maintain_table(
                 let snapshot = ServersSnapshot::now(&shared);
                 let unchecked = snapshot.unchecked(&shared);
                 if unchecked.is_little() {
-                    rebuild(&shared, snapshot, &mut parts, unchecked.check());
+                    rebuild(&shared, snapshot, &mut parts, unchecked.check(), &mut is_stale);
                 } else {
                     checking = Some((snapshot, shared.tasks.spawn_blocking(move || unchecked.check())));
                 }
             }
             checked = finished(&mut checking) => {
                 if let Some((snapshot, _)) = checking.take() {
-                    rebuild(&shared, snapshot, &mut parts, checked);
+                    rebuild(&shared, snapshot, &mut parts, checked, &mut is_stale);
                 }
             }
         }
     }
+}
+
+/// Makes the servers of a view equal to those of its base.
+fn follow_base(shared: &Arc<HostInner>) {
+    let (host, commands) = (Host { shared: shared.clone() }, shared.follow_base());
+    if !commands.is_empty() {
+        shared.tasks.spawn(async move { host.execute(commands).await });
+    }
+    shared.servers_changed.notify_one();
 }
 
 /// What happens next in the base of a view; pending in a host that is no view.
@@ -164,7 +173,7 @@ async fn finished(checking: &mut Option<(ServersSnapshot, ToolChecks)>) -> Vec<(
 /// Builds the first table from the cache, for clients that connect before the servers are up.
 pub(crate) fn build_first_table(shared: &Arc<HostInner>) -> Vec<TablePart> {
     let mut parts = Vec::new();
-    rebuild(shared, ServersSnapshot::now(shared), &mut parts, Vec::new());
+    rebuild(shared, ServersSnapshot::now(shared), &mut parts, Vec::new(), &mut false);
     parts
 }
 
@@ -173,11 +182,12 @@ fn rebuild(
     snapshot: ServersSnapshot,
     parts: &mut Vec<TablePart>,
     checked: Vec<(Bytes, CheckedTool)>,
+    is_stale: &mut bool,
 ) {
     let ServersSnapshot { registry, parts: now } = snapshot;
     let is_same =
         now.len() == parts.len() && now.iter().zip(&*parts).all(|(now, before)| now.is_same(before));
-    if !is_same {
+    if !is_same || std::mem::take(is_stale) {
         build_table(shared, &registry, &now, checked);
         remember(shared, parts, &now);
         *parts = now;
@@ -194,16 +204,19 @@ fn build_table(
     let offers: Vec<ServerPart> = parts
         .iter()
         .zip(registry.slugs())
-        .map(|(part, slug)| ServerPart {
-            server: part.entry.handle().clone(),
-            slug: slug.clone(),
-            catalog: if part.is_offered {
-                shared.offered(&part.entry, &part.catalog)
-            } else {
-                Arc::default()
-            },
-            tuning: part.entry.tuning.clone(),
-            is_kept: part.is_kept(),
+        .map(|(part, slug)| {
+            let catalog = if part.is_offered { part.catalog.clone() } else { Arc::default() };
+            let OfferedCatalog { catalog, rules, has_resources } =
+                shared.offered(&part.entry, slug, &catalog);
+            ServerPart {
+                server: part.entry.handle().clone(),
+                slug: slug.clone(),
+                catalog,
+                tuning: part.entry.tuning.clone(),
+                is_kept: part.is_kept(),
+                rules,
+                has_resources,
+            }
         })
         .collect();
     let before = shared.table.load_full();
@@ -212,7 +225,7 @@ fn build_table(
         let unknown = tools.filter(|tool| before.checked(tool).is_none());
         checked.extend(unknown.filter_map(|tool| Some((tool.clone(), shared.checked_by_base(tool)?))));
     }
-    let (table, changed) = before.next(&offers, shared.naming, checked);
+    let (table, changed) = before.next(&offers, shared.naming(), checked);
     remark(registry, shared, &before, &table);
     for entry in registry.servers.iter().filter(|entry| shared.is_own(entry)) {
         let flaws = table.quarantined.iter().filter(|flaw| flaw.server == entry.name).count();

@@ -3,12 +3,13 @@
 use std::{
     any::Any,
     borrow::Cow,
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, OnceLock},
 };
 
 use bytes::Bytes;
 use toolbay_config::{ServerOptions, ToolOptions, Validate};
+use toolbay_policy::ToolRules;
 use toolbay_protocol::{
     Rope, ServerName, Splice, decode_string, encode_string,
     header_params::{HeaderParam, header_params, without_annotations},
@@ -24,6 +25,7 @@ use super::{
         needs_task,
     },
     uri_template::UriTemplate,
+    user_interaction,
     validate::Validator,
 };
 
@@ -40,6 +42,10 @@ pub struct ServerPart {
     pub tuning: Arc<ServerOptions>,
     /// Whether the catalogue is one that was kept: what is wrong in it was left out then.
     pub is_kept: bool,
+    /// What is left to decide about calls of tools, by their definitions.
+    pub rules: HashMap<Bytes, Arc<ToolRules>>,
+    /// Whether its resources and prompts are there, too.
+    pub has_resources: bool,
 }
 
 /// Where a call to a name goes.
@@ -61,6 +67,8 @@ pub struct Route {
     pub timeouts: Option<Timeouts>,
     /// Its place among the listed tools or prompts.
     listed: usize,
+    /// What is left to decide about each call, if something is.
+    pub rules: Option<Arc<ToolRules>>,
 }
 
 impl Route {
@@ -129,6 +137,8 @@ pub struct RouteTable {
     /// Scheme and authority of every listed URI, with its servers.
     origins: HashMap<String, Vec<ServerHandle>>,
     slugs: HashMap<String, ServerHandle>,
+    /// The prefixes of servers without resources: their URIs lead nowhere.
+    without_resources: HashSet<String>,
     /// What was found out about each tool, by its text: checking one anew costs more than all else.
     checked: HashMap<Bytes, CheckedTool>,
     /// The same of the table before, while this one is made.
@@ -175,6 +185,9 @@ impl RouteTable {
         for offer in offers {
             let slug = &offer.slug;
             table.slugs.insert(slug.clone(), offer.server.clone());
+            if !offer.has_resources {
+                table.without_resources.insert(slug.clone());
+            }
             let notes = offer.catalog.notes.iter().map(|note| (offer.server.clone(), note.clone()));
             table.remarks.extend(notes);
             table.take_tools(offer, slug, naming, &mut tools);
@@ -352,7 +365,7 @@ impl RouteTable {
     pub fn resource(&self, uri: &str) -> Result<ResourceRoute, Vec<ServerName>> {
         // First, so that no server can list the qualified URI of another.
         if let Some((slug, raw)) = split_qualified(uri)
-            && let Some(server) = self.slugs.get(slug)
+            && let Some(server) = self.slugs.get(slug).filter(|_| !self.without_resources.contains(slug))
         {
             return Ok(ResourceRoute { server: server.clone(), renamed: Some(encode_string(raw).into()) });
         }
@@ -390,11 +403,16 @@ impl RouteTable {
                     self.withhold(offer.server.name())
                 }
                 Ok((tool, fit)) => {
+                    let rules = offer.rules.get(text).cloned();
                     let name = exposed_name(slug, tool.name(), naming);
-                    let text = renamed_text(tool.item(), Tool::KEY, tool.name(), &name);
+                    let mut text = renamed_text(tool.item(), Tool::KEY, tool.name(), &name);
+                    if rules.as_ref().is_some_and(|rules| rules.always_asks()) {
+                        text = user_interaction::with_hint(text.into_bytes());
+                    }
                     let mut route = route(offer, tool.name(), &name, Some(fit.validator.clone()));
                     let notes = fit.notes.iter().map(|note| (offer.server.clone(), note.clone()));
                     self.remarks.extend(notes);
+                    route.rules = rules;
                     route.only_as_task = has_tasks && needs_task(&tool);
                     route.timeouts =
                         offer.tuning.tool.get(tool.name()).map(|tuning| timeouts(offer, *tuning));
@@ -571,6 +589,7 @@ fn route(offer: &ServerPart, raw: &str, name: &str, validator: Option<Arc<Valida
         only_as_task: false,
         timeouts: None,
         listed: 0,
+        rules: None,
     }
 }
 

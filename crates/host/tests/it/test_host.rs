@@ -36,6 +36,8 @@ pub(crate) fn offers(host: &Host, validate: Validate) -> Vec<ServerPart> {
             catalog: catalogue,
             tuning: Arc::new(ServerOptions { validate, ..ServerOptions::default() }),
             is_kept: false,
+            rules: Default::default(),
+            has_resources: true,
         }
     };
     servers.into_iter().zip(slugs(&names)).map(offer).collect()
@@ -92,6 +94,8 @@ pub(crate) async fn ask(host: &Host, method: &str, params: Value) -> Value {
         Routed::Sent(call) => serde_json::from_slice(&call.await.unwrap().response.text).unwrap(),
         Routed::Answered(result) => json!({"result": serde_json::from_str::<Value>(&result).unwrap()}),
         Routed::Refused(error) => json!({"error": serde_json::to_value(&error).unwrap()}),
+        Routed::Denied(denial) => json!({ "denied": denial.to_string() }),
+        Routed::Ask(asked) => json!({ "asked": *asked.rule.name }),
     }
 }
 
@@ -106,6 +110,8 @@ pub(crate) async fn text_of(host: &Host, tool: &str, ms: u64) -> Result<String, 
         }
         Routed::Answered(result) => Err(result),
         Routed::Refused(error) => Err(error.message),
+        Routed::Denied(denial) => Err(denial.to_string()),
+        Routed::Ask(asked) => Err(asked.rule.name.to_string()),
     }
 }
 

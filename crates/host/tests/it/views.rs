@@ -6,9 +6,9 @@ use serde_json::json;
 use toolbay_config::{Permission, ServerConfig};
 use toolbay_host::{
     CatalogKind, Connector, Endpoint, Host, HostChange, Naming, OwnConnections, ServerInView, ServerName,
-    ViewPolicy,
+    ToolInView, ViewPolicy,
 };
-use toolbay_protocol::model::Tool;
+use toolbay_policy::ToolIdentity;
 use toolbay_testkit::TestServer;
 
 use crate::{
@@ -33,8 +33,11 @@ impl ViewPolicy for Rules {
         }
     }
 
-    fn shows_tool(&self, _: &ServerName, tool: &Tool) -> bool {
-        !self.without_tools.contains(&tool.name())
+    fn tool(&self, tool: &ToolIdentity<'_>) -> ToolInView {
+        match self.without_tools.contains(&tool.name) {
+            true => ToolInView::Hidden,
+            false => ToolInView::Shown,
+        }
     }
 }
 

@@ -219,10 +219,13 @@ impl HttpListener {
 
     fn initialize(&self, request: &Request, access: Arc<Access>) -> EarlyResponse<HttpResponse> {
         let usage = self.usage(&access, Limited::Sessions, Some(&request.id))?;
-        let host = self.gateway.host_for(&access);
-        let session = open_session(&request.call, access)
+        let access = match request.call.param("clientInfo") {
+            Some(info) => self.gateway.access_of_client(access, request.call.raw(info)),
+            None => access,
+        };
+        let session = open_session(&request.call, access.clone())
             .or_else(|error| early(StatusCode::BAD_REQUEST, Some(&request.id), &error))?;
-        let result = self.gateway.initialize_result(&host, session.revision, &request.call, None);
+        let result = self.gateway.initialize_result(&access, session.revision, &request.call, None);
         let Some(id) = self.gateway.sessions.add(session.clone(), usage) else {
             return Err(Box::new(too_many("too many sessions; try again later", Some(&request.id))));
         };

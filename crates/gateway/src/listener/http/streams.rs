@@ -50,7 +50,7 @@ impl HttpListener {
         }
         let replaced = session.take_stream();
         let source = StreamSource::Changes(
-            SessionStream::open(&self.gateway.host_for(access), session.clone()),
+            SessionStream::open(&self.gateway.host_for(&session.access_in(access.clone())), session.clone()),
             replaced,
         );
         match session.streams.open(source, &session, self.stop.clone(), self.gateway.host.tasks()) {

@@ -18,6 +18,8 @@ pub(super) enum Resumed {
     New,
     /// The state of a server, or its task.
     AtServer(Resume),
+    /// The answer of a person to what a rule asks.
+    Approval { is_allowed: bool },
     /// A suspended call.
     Suspended(CallLink),
     /// Something that is not there.
@@ -48,6 +50,10 @@ impl CallRun {
             Ok(SealedContent::Upstream { server, state }) => {
                 let server = ServerName::new(server);
                 Some(Resumed::AtServer(Resume { server, state: Some((span, Bytes::from(state))) }))
+            }
+            Ok(SealedContent::Approval { id }) => {
+                let is_allowed = self.is_form_accepted();
+                self.gateway.pending.answered(id).then_some(Resumed::Approval { is_allowed })
             }
             Err(_) => None,
         };
