@@ -5,6 +5,7 @@ mod code;
 pub(crate) mod help;
 mod login;
 pub(crate) mod pairs;
+mod policy;
 mod secrets;
 mod servers;
 mod token;
@@ -17,12 +18,13 @@ use toolbay_access::PublicUrl;
 use toolbay_config::{HubFile, Listen};
 use toolbay_gateway::{LocalUsers, Origin};
 use toolbay_host::Naming;
-use toolbay_policy::Exposure;
+use toolbay_policy::{Exposure, ProfileName};
 
 use crate::app::{error::CliError, shared_hub::HubSpec};
 pub(crate) use builtin::{BraveSearchArgs, BuiltinArgs, BuiltinServer, FileArgs, ServingArgs, ShellArgs};
 pub(crate) use code::{CodebaseArgs, IndexArgs, SearchArgs};
 pub(crate) use login::{AuthSubcommand, LoginArgs, LogoutArgs, RevokeLoginsArgs};
+pub(crate) use policy::{PendingSubcommand, PolicySubcommand, PolicyTestArgs};
 pub(crate) use secrets::{SecretSubcommand, SetSecretArgs};
 pub(crate) use servers::{
     AddArgs, AddJsonArgs, ApproveArgs, CheckArgs, ConfigCommand, EntryArgs, ExportArgs, GetArgs, ImportArgs,
@@ -74,6 +76,9 @@ pub(crate) struct GlobalArgs {
     /// Naming of tools and prompts: prefix, none or prefix+alias [default: prefix]
     #[arg(long, global = true, help_heading = GLOBAL, value_name = "NAMING")]
     pub(crate) naming: Option<Naming>,
+    /// Profile of `toolbay.toml` that decides which servers and tools are there
+    #[arg(long, global = true, help_heading = GLOBAL, value_name = "PROFILE")]
+    pub(crate) profile: Option<ProfileName>,
     /// Print machine-readable JSON
     #[arg(long, global = true, help_heading = GLOBAL)]
     pub(crate) json: bool,
@@ -159,6 +164,12 @@ pub(crate) enum Command {
     /// Show logins at protected servers
     #[command(subcommand)]
     Auth(AuthSubcommand),
+    /// Explain what the rules of `[policy]` decide
+    #[command(subcommand)]
+    Policy(PolicySubcommand),
+    /// List and decide calls that wait for you
+    #[command(subcommand)]
+    Pending(PendingSubcommand),
     /// List tools, or show one with its parameters and an example
     Tools(ToolsArgs),
     /// Call a tool

@@ -21,6 +21,8 @@ mod list;
 mod listing;
 mod login;
 mod logs;
+mod pending;
+mod policy;
 mod prompts;
 mod resources;
 mod search;
@@ -36,7 +38,7 @@ use std::io::IsTerminal;
 
 use crate::{
     app::{context::Context, error::CliError, session},
-    args::{Command, StdioArgs, help},
+    args::{Command, PolicySubcommand, StdioArgs, help},
 };
 
 /// Runs the command.
@@ -65,6 +67,8 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Login(args)) => login::login(context, args).await,
         Some(Command::Logout(args)) => login::logout(context, args).await,
         Some(Command::Auth(command)) => login::auth(context, command).await,
+        Some(Command::Policy(PolicySubcommand::Test(args))) => policy::test(context, args).await,
+        Some(Command::Pending(command)) => pending::run(context, command).await,
         Some(Command::Tools(args)) => tools::run(context, args).await,
         Some(Command::Call(args)) => call::run(context, args).await,
         Some(Command::Resources(args)) => resources::run(context, args).await,

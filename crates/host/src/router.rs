@@ -52,12 +52,12 @@ pub enum Routed {
     /// A rule refuses this call of a tool.
     Denied(Denial),
     /// A person has to allow it first: then it is sent with [`Host::dispatch_allowed`].
-    Ask(AskedCall),
+    Ask(ConsentRequest),
 }
 
 /// A call that a person has to allow.
 #[derive(Debug, Clone)]
-pub struct AskedCall {
+pub struct ConsentRequest {
     /// The rule that wants it.
     pub rule: Arc<Rule>,
     /// The server that would get the call.
@@ -174,7 +174,7 @@ impl Host {
                 Decision::Deny(denial) => return Ok(Routed::Denied(denial)),
                 Decision::Ask(rule) => {
                     let (server, tool) = (route.server.name().clone(), name.into_owned());
-                    return Ok(Routed::Ask(AskedCall { rule, server, tool }));
+                    return Ok(Routed::Ask(ConsentRequest { rule, server, tool }));
                 }
             }
         }

@@ -10,9 +10,14 @@ use std::{
 
 use serde_json::{Value, json};
 use toolbay_builtin::hub::{StatusSource, hub};
-use toolbay_config::{AuthSection, HubFile, Permission, ServerConfig, Start, scope::user_file, shell_to_ask};
+use toolbay_config::{
+    AuthSection, HubFile, Permission, PolicySection, ProfileEntry, ServerConfig, Start, scope::user_file,
+    shell_to_ask,
+};
 use toolbay_control::{HubStatus, Note};
+use toolbay_gateway::GatewayOptions;
 use toolbay_host::{Host, HostOptions, HubChain, InProcess, Naming, PendingPath, Shim, shim, slugs};
+use toolbay_policy::{Policy, PolicySet, Profile, ProfileName};
 use toolbay_protocol::ServerName;
 
 use crate::{
@@ -53,6 +58,10 @@ pub(crate) struct HubPlan {
     pub(crate) hub: HubFile,
     /// Who may use it over HTTP.
     pub(crate) auth: AuthSection,
+    /// What callers see.
+    profiles: Vec<ProfileEntry>,
+    /// What happens to their calls.
+    policy: PolicySection,
     servers: Vec<ServerConfig>,
     naming: Option<Naming>,
     /// Whether nothing is configured.
@@ -96,6 +105,7 @@ impl HubPlan {
         let identity = configuration.identity(&reading);
         let mut hub = reading.hub.clone();
         let auth = reading.auth.clone();
+        let (profiles, policy) = (reading.profiles.clone(), reading.policy.clone());
         if let Some(own) = configuration.is_explicit.then(|| user_settings(context, &configuration)).flatten()
         {
             hub.share = hub.share.or(own.share);
@@ -113,6 +123,8 @@ impl HubPlan {
             offers_hub: !configuration.is_explicit,
             hub,
             auth,
+            profiles,
+            policy,
             servers: configuration.servers(reading),
             configuration: Some(configuration),
             naming: None,
@@ -133,6 +145,8 @@ impl HubPlan {
                 chain: cycle::chain(context, &[PathBuf::from(text)]),
                 hub: HubFile::default(),
                 auth: AuthSection::Absent,
+                profiles: Vec::new(),
+                policy: PolicySection::Absent,
                 servers: file.servers,
                 naming: Some(Naming::None),
                 tells_of_itself: false,
@@ -141,6 +155,50 @@ impl HubPlan {
                 quotas: SearchQuotas::default(),
             }),
         }
+    }
+
+    /// The profiles and rules.
+    ///
+    /// # Errors
+    /// If `[policy]` cannot be used: without it, calls would be allowed that should not be.
+    pub(crate) fn policy_set(&self) -> Result<PolicySet, CliError> {
+        policy_set(&self.profiles, &self.policy).ok_or_else(|| CliError::Usage {
+            message: "`[policy]` has errors, and calls would be allowed without it".to_owned(),
+            hint: Some("`toolbay config check` shows them".to_owned()),
+        })
+    }
+
+    /// The names of all profiles.
+    pub(crate) fn profile_names(&self) -> impl Iterator<Item = &str> {
+        self.profiles.iter().map(|entry| entry.name().as_str())
+    }
+
+    /// Checks that a profile exists.
+    pub(crate) fn check_profile(&self, name: &ProfileName) -> Result<(), CliError> {
+        let known: Vec<&str> = self.profile_names().collect();
+        if known.contains(&name.as_str()) {
+            return Ok(());
+        }
+        Err(CliError::Usage {
+            message: format!("there is no profile `{name}`"),
+            hint: Some(match &known[..] {
+                [] => format!("define it in your toolbay.toml: [profiles.{name}]"),
+                known => format!("there are: {}", known.join(", ")),
+            }),
+        })
+    }
+
+    /// The options of a gateway in front of the servers: the profiles, the rules, and the profile of the command line.
+    pub(crate) fn gateway_options(&self, context: &Context) -> Result<GatewayOptions, CliError> {
+        let profile = context.args.global.profile.clone();
+        profile.as_ref().map_or(Ok(()), |profile| self.check_profile(profile))?;
+        Ok(GatewayOptions {
+            policy: self.policy_set()?,
+            profile,
+            task_key: context.env.task_key(),
+            first_list_wait: self.hub.first_list_wait(),
+            ..GatewayOptions::default()
+        })
     }
 
     /// Servers that wait for approval.
@@ -275,6 +333,20 @@ impl HubPlan {
         }
         host
     }
+}
+
+/// The profiles that can be used, and the rules; none if these cannot be used.
+pub(crate) fn policy_set(profiles: &[ProfileEntry], policy: &PolicySection) -> Option<PolicySet> {
+    let valid = |entry: &ProfileEntry| match entry {
+        ProfileEntry::Valid(profile) => Some(Profile::clone(profile)),
+        ProfileEntry::Invalid(_) => None,
+    };
+    let rules = match policy {
+        PolicySection::Absent => Policy::default(),
+        PolicySection::Valid(rules) => rules.clone(),
+        PolicySection::Invalid => return None,
+    };
+    Some(PolicySet::new(profiles.iter().filter_map(valid).collect(), rules))
 }
 
 /// The `[hub]` settings of the user's own file, even if another file was given.

@@ -67,7 +67,7 @@ pub(crate) async fn protect(
         };
         let config = IssuerConfig {
             issuer: auth.issuer.clone(),
-            audiences: audiences(auth, args, listens_at),
+            audiences: audiences(auth, args, listens_at, plan),
             verification,
             policy: policy.clone(),
         };
@@ -103,12 +103,16 @@ fn is_loopback(address: &SocketAddr) -> bool {
 }
 
 /// The names of the hub in tokens: those in the file, else the URLs of its endpoints.
-fn audiences(auth: &AuthFile, args: &ServeArgs, listens_at: &[SocketAddr]) -> Vec<String> {
+fn audiences(auth: &AuthFile, args: &ServeArgs, listens_at: &[SocketAddr], plan: &HubPlan) -> Vec<String> {
+    let of_profiles = |endpoint: String| -> Vec<String> {
+        let profiles = plan.profile_names().map(|name| format!("{endpoint}/p/{name}")).collect::<Vec<_>>();
+        std::iter::once(endpoint).chain(profiles).collect()
+    };
     if !auth.audience.is_empty() {
         return auth.audience.clone();
     }
     if let Some(url) = &args.public_url {
-        return url.endpoints();
+        return url.endpoints().into_iter().flat_map(of_profiles).collect();
     }
     let scheme = if args.tls_cert.is_some() { "https" } else { "http" };
     let mut urls = Vec::new();
@@ -117,7 +121,7 @@ fn audiences(auth: &AuthFile, args: &ServeArgs, listens_at: &[SocketAddr]) -> Ve
         urls.extend(names.chain([format!("{scheme}://{address}")]));
     }
     let urls = urls.iter().filter_map(|url| url.parse::<PublicUrl>().ok());
-    let mut audiences: Vec<String> = urls.flat_map(|url| url.endpoints()).collect();
+    let mut audiences: Vec<String> = urls.flat_map(|url| url.endpoints()).flat_map(of_profiles).collect();
     audiences.sort_unstable();
     audiences.dedup();
     audiences

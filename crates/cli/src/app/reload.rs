@@ -3,21 +3,33 @@
 use std::time::Duration;
 
 use toolbay_config::{AuthSection, ConfigError, HubFile, WatchMethod, scope::Reading, watch_files};
+use toolbay_gateway::Gateway;
 use toolbay_host::{ApplyReport, ConfigProblem, Host};
+use toolbay_policy::PolicySet;
 
-use crate::{app::context::Context, configured::files::Configuration, term::output::Output};
+use crate::{
+    app::{context::Context, hub::policy_set},
+    configured::files::Configuration,
+    term::output::Output,
+};
 
 /// Files on a disk take milliseconds. Those on a network that is down may block for ever, which is reported.
 const READ_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Applies every change of the files; never ends.
-pub(crate) async fn follow(context: &Context, mut configuration: Configuration, host: &Host) {
+pub(crate) async fn follow(
+    context: &Context,
+    mut configuration: Configuration,
+    host: &Host,
+    gateway: Option<&Gateway>,
+) {
     // Not the host's: it waits for its tasks before this is dropped.
     let mut watch = watch_files(&configuration.paths(), &context.tasks);
     if let WatchMethod::Polled { reason } = watch.method() {
         tracing::warn!("configuration files are polled every second: {reason}");
     }
     let mut settings: Option<(HubFile, AuthSection)> = None;
+    let mut policy: Option<PolicySet> = None;
     loop {
         // Read after the watch has begun, so that no change is missed.
         let reading;
@@ -32,6 +44,16 @@ pub(crate) async fn follow(context: &Context, mut configuration: Configuration, 
         } else if !complained.is_empty() {
             context.out.note("the configuration is valid again");
             host.accept();
+        }
+        // Rules that cannot be used leave those in effect that are.
+        let set = policy_set(&reading.profiles, &reading.policy);
+        if let Some((gateway, set)) = gateway.zip(set).filter(|(_, set)| policy.as_ref() != Some(set)) {
+            // The first time, the hub has just been started with them.
+            if policy.is_some() {
+                context.out.note("configuration: profiles and policy changed");
+                gateway.set_policy(set.clone());
+            }
+            policy = Some(set);
         }
         let now = (reading.hub.clone(), reading.auth.clone());
         if settings.as_ref().is_some_and(|before| *before != now) {

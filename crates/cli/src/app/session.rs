@@ -1,11 +1,13 @@
 //! The connection of a command to a hub: a running one, or one of its own.
 
-use std::{path::PathBuf, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use toolbay_control::{
     About, Api, ControlClient, ControlError, HubSnapshot, HubStatus, ServerSnapshot, ServerState, method,
 };
+use toolbay_gateway::Gateway;
 use toolbay_host::CatalogKind;
+use toolbay_policy::ProfileName;
 
 use crate::{
     app::{
@@ -13,6 +15,7 @@ use crate::{
         default_servers::usual_folder,
         error::{CliError, similar},
         hub::{self, HubPlan, absolute},
+        owner_policy::OwnerPolicy,
     },
     configured::files::{Configuration, Identity},
     term::{startup_table::StartupTable, style::clean_line},
@@ -41,6 +44,8 @@ pub(crate) struct Session<'a> {
     pub(crate) client: ControlClient,
     /// The project in which the command runs, if it is one.
     pub(crate) root: Option<PathBuf>,
+    /// The gateway in front of the servers, where no hub runs.
+    pub(crate) gateway: Option<Arc<Gateway>>,
 }
 
 /// Finds a hub or starts one, lets `command` use it, and stops what was started, signals or not.
@@ -169,12 +174,14 @@ fn files(hub: &HubSnapshot) -> String {
 
 impl<'a> Session<'a> {
     async fn open(context: &'a Context, needs: Needs<'_>) -> Result<Self, CliError> {
+        let mut gateway = None;
         let client = match running(context).await {
             Err(error @ CliError::Control(ControlError::NoHub)) => {
                 let mut plan = HubPlan::read(context)?;
                 if plan.tells_of_itself {
                     return Err(error); // there is nothing to run
                 }
+                let options = plan.gateway_options(context)?;
                 plan.without_defaults();
                 match needs {
                     Needs::All => {}
@@ -188,25 +195,49 @@ impl<'a> Session<'a> {
                     Needs::Owner(name) => plan.keep_owner_of(context, name),
                 }
                 let host = plan.start(context);
-                ControlClient::Local(Api::new(host, About { config: plan.config, ..About::default() }))
+                let own = Gateway::new(host.clone(), options);
+                let policy = Arc::new(OwnerPolicy::new(own.clone(), None));
+                gateway = Some(own);
+                let profile = context.args.global.profile.as_ref().map(ProfileName::as_str);
+                let api = Api::new(host, About { config: plan.config, ..About::default() });
+                ControlClient::Local(api.with_policy(policy).with_profile(profile))
             }
             found => found?,
         };
         if matches!(client, ControlClient::Remote(_)) && context.args.global.naming.is_some() {
             context.out.warn("--naming is ignored: the running hub decides how tools and prompts are named");
         }
-        Ok(Self::new(context, client))
+        Ok(Self { gateway, ..Self::new(context, client) })
+    }
+
+    /// The profile of the command line.
+    pub(crate) fn profile(&self) -> Option<&str> {
+        self.context.args.global.profile.as_ref().map(ProfileName::as_str)
+    }
+
+    /// All items of a list, as the profile shows it.
+    pub(crate) async fn list(&self, kind: CatalogKind) -> Result<Vec<String>, ControlError> {
+        self.client.list(kind, self.profile()).await
+    }
+
+    /// The servers that own `names` of a list, in the same order.
+    pub(crate) async fn owners(
+        &self,
+        kind: CatalogKind,
+        names: &[&str],
+    ) -> Result<Vec<Option<String>>, ControlError> {
+        self.client.owners(kind, self.profile(), names).await
     }
 
     fn new(context: &'a Context, client: ControlClient) -> Self {
         let here = std::env::current_dir().ok();
         let root = here.and_then(|here| usual_folder(context.env.home.as_deref(), &here));
-        Self { context, client, root }
+        Self { context, client, root, gateway: None }
     }
 
     /// Sends a request to a server. One that is bound to a project is that of the current directory.
     pub(crate) async fn request(&self, method: &str, params: &str) -> Result<String, ControlError> {
-        self.client.request_in(self.root.as_deref(), method, Some(params)).await
+        self.client.request_in(self.root.as_deref(), self.profile(), method, Some(params)).await
     }
 
     /// Waits until what `awaited` names (JSON, see [`method::READY`]) is there, or all servers are settled. What takes long
@@ -263,7 +294,7 @@ impl<'a> Session<'a> {
 
     /// The server that offers something of this name.
     pub(crate) async fn owner(&self, kind: CatalogKind, name: &str) -> Result<Option<String>, CliError> {
-        Ok(self.client.owners(kind, &[name]).await?.pop().flatten())
+        Ok(self.owners(kind, &[name]).await?.pop().flatten())
     }
 
     /// The error for a name that no server offers.

@@ -17,12 +17,12 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "restart", "doctor",
         ],
     ),
-    ("Use", &["tools", "call", "resources", "read", "prompts", "prompt"]),
+    ("Use", &["tools", "call", "pending", "resources", "read", "prompts", "prompt"]),
     (
         "Configuration",
         &[
             "list", "get", "add", "add-json", "remove", "enable", "disable", "approve", "import", "export",
-            "config", "secret", "token",
+            "config", "secret", "token", "policy",
         ],
     ),
     ("Code", &["search", "index", "codebase"]),

@@ -20,9 +20,6 @@ pub(crate) enum TokenSubcommand {
 pub(crate) struct CreateTokenArgs {
     /// Name of the token: who or what uses it
     pub(crate) name: TokenName,
-    /// Profile that its clients get
-    #[arg(long, value_name = "PROFILE")]
-    pub(crate) profile: Option<String>,
     /// Servers that it may use, separated by commas [default: all]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub(crate) servers: Vec<String>,

@@ -120,7 +120,7 @@ pub(super) fn complete(name: &str, result: &str) -> Result<(), CliError> {
 }
 
 async fn tools(session: &Session<'_>) -> Result<Vec<Tool>, CliError> {
-    let texts = session.client.list(CatalogKind::Tools).await?;
+    let texts = session.list(CatalogKind::Tools).await?;
     Ok(texts.into_iter().filter_map(|text| Tool::parse(text.into()).ok()).collect())
 }
 

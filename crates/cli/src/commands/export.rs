@@ -11,7 +11,12 @@ use toolbay_supervise::find_command;
 
 use super::import::{folders, unknown_client};
 use crate::{
-    app::{context::Context, error::CliError, hub::absolute, secrets::is_open},
+    app::{
+        context::Context,
+        error::CliError,
+        hub::{HubPlan, absolute},
+        secrets::is_open,
+    },
     args::{ExportArgs, ScopeArg},
     configured::{
         edit::written,
@@ -89,6 +94,10 @@ fn hub(context: &Context, args: &ExportArgs, path: &Path) -> Result<WrittenServe
         Some(ScopeArg::User) | None => program(context)?,
     };
     let mut words = vec![json!("stdio")];
+    if let Some(profile) = &context.args.global.profile {
+        HubPlan::read(context)?.check_profile(profile)?;
+        words.extend([json!("--profile"), json!(profile.as_str())]);
+    }
     if let Some(config) = &context.args.global.config {
         words.extend([json!("--config"), json!(absolute(config)?)]);
     }

@@ -64,7 +64,7 @@ pub(super) async fn find_owners(
     offers: &mut [Offer],
 ) -> Result<(), CliError> {
     let names: Vec<&str> = offers.iter().map(|offer| offer.name.as_str()).collect();
-    let owners = session.client.owners(kind, &names).await?;
+    let owners = session.owners(kind, &names).await?;
     for (offer, owner) in offers.iter_mut().zip(owners) {
         offer.server = owner;
     }

@@ -27,7 +27,7 @@ pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliErr
     session::with(context, args.needs(), async |session| {
         session.ready_to_list(args.wait).await?;
         listing::check_server(session, args).await?;
-        let prompts = session.client.list(CatalogKind::Prompts).await?;
+        let prompts = session.list(CatalogKind::Prompts).await?;
         let mut offers: Vec<Offer> = prompts.into_iter().filter_map(offer).collect();
         listing::find_owners(session, CatalogKind::Prompts, &mut offers).await?;
         args.filter(&mut offers);
@@ -72,7 +72,7 @@ pub(crate) async fn get(context: &Context, args: &PromptArgs) -> Result<(), CliE
         let params = ObjectBuilder::new().string("name", name).raw("arguments", &arguments).finish();
         let text = match session.request(method::PROMPTS_GET, &params).await {
             Err(ControlError::Answered { error, .. }) => {
-                let texts = session.client.list(CatalogKind::Prompts).await?;
+                let texts = session.list(CatalogKind::Prompts).await?;
                 let known: Vec<Prompt> =
                     texts.into_iter().filter_map(|text| Prompt::parse(text.into()).ok()).collect();
                 return Err(explain(session, "prompt", name, known.iter().map(Prompt::name), error).await);

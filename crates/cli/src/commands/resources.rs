@@ -28,8 +28,8 @@ pub(crate) async fn run(context: &Context, args: &ListArgs) -> Result<(), CliErr
     session::with(context, args.needs(), async |session| {
         session.ready_to_list(args.wait).await?;
         listing::check_server(session, args).await?;
-        let resources = session.client.list(CatalogKind::Resources).await?;
-        let templates = session.client.list(CatalogKind::ResourceTemplates).await?;
+        let resources = session.list(CatalogKind::Resources).await?;
+        let templates = session.list(CatalogKind::ResourceTemplates).await?;
         let mut resources: Vec<Offer> = resources.into_iter().filter_map(resource).collect();
         let mut templates: Vec<Offer> = templates.into_iter().filter_map(template).collect();
         listing::find_owners(session, CatalogKind::Resources, &mut resources).await?;
@@ -79,7 +79,7 @@ pub(crate) async fn read(context: &Context, args: &ReadArgs) -> Result<(), CliEr
         session.ready(Some(&params)).await?;
         let text = match session.request(method::RESOURCES_READ, &params).await {
             Err(ControlError::Answered { error, reason: Reason::Unknown, hint }) => {
-                let texts = session.client.list(CatalogKind::Resources).await?;
+                let texts = session.list(CatalogKind::Resources).await?;
                 let known: Vec<Resource> =
                     texts.into_iter().filter_map(|text| Resource::parse(text.into()).ok()).collect();
                 return Err(match session.unknown("resource", uri, known.iter().map(Resource::uri)).await {

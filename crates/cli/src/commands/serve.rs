@@ -75,11 +75,9 @@ pub(super) fn gateway_options(
             server_logins.clone(),
         )),
         server_logins,
-        task_key: context.env.task_key(),
-        first_list_wait: plan.hub.first_list_wait(),
         exposure: exposure_options(&plan.hub, args.exposure),
         code: code_mode::runner(context, &plan.hub),
-        ..GatewayOptions::default()
+        ..plan.gateway_options(context)?
     })
 }
 

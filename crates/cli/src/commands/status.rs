@@ -5,7 +5,8 @@ mod watch;
 use serde_json::json;
 use toolbay_config::{Permission, ServerConfig, ServerEndpoint};
 use toolbay_control::{
-    ControlError, ExposureSnapshot, HubStatus, Note, QuarantinedEntry, ServerSnapshot, ServerState,
+    ControlError, ExposureSnapshot, HubStatus, Note, ProfileSnapshot, QuarantinedEntry, ServerSnapshot,
+    ServerState,
 };
 use toolbay_host::ConfigProblem;
 
@@ -135,6 +136,7 @@ fn lines(snapshot: &HubStatus, view: View) -> Vec<String> {
     lines.extend(set_aside(snapshot));
     lines
         .extend(snapshot.exposure.iter().flat_map(|exposure| exposure_lines(exposure, snapshot.tool_tokens)));
+    lines.extend(snapshot.profiles.iter().map(profile_line));
     let note = |note: &Note| format!("{}: {}", clean_line(&note.server), clean_line(&note.text));
     lines.extend(snapshot.notes.iter().map(note));
     lines
@@ -171,6 +173,18 @@ fn exposure_lines(exposure: &ExposureSnapshot, tokens: usize) -> Option<String> 
         line.push_str(&format!("; not for clients that defer tools by themselves: {clients}"));
     }
     Some(line)
+}
+
+/// A profile, what it shows, and how clients get it.
+fn profile_line(profile: &ProfileSnapshot) -> String {
+    let mut line = format!("profile {}: {}", profile.name, counted(profile.tools, "tool"));
+    if !profile.clients.is_empty() {
+        line.push_str(&format!(", for {}", profile.clients.join(", ")));
+    }
+    for part in [&profile.url, &profile.description].into_iter().flatten() {
+        line.push_str(&format!(", {part}"));
+    }
+    clean_line(&line)
 }
 
 /// Tools that were set aside.

@@ -11,6 +11,7 @@ mod replay;
 use std::{
     io::{self, IsTerminal},
     os::fd::{AsFd, OwnedFd},
+    sync::Arc,
     time::Duration,
 };
 
@@ -19,10 +20,8 @@ use tokio::{
     net::{UnixStream, unix::pipe},
 };
 use tokio_util::task::TaskTracker;
-use toolbay_config::HubFile;
 use toolbay_gateway::{Gateway, GatewayOptions};
 use toolbay_host::Host;
-use toolbay_policy::Exposure;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
 use self::relay::Relay;
@@ -51,38 +50,38 @@ pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliEr
     cycle::refuse(&plan.chain)?;
     // A server of another hub ends with that one, and so would a hub that it started.
     let may_share = plan.hub.shares() && !context.env.is_supervised();
+    let options = plan.gateway_options(context)?;
     if !args.alone && may_share {
         return Relay::new(context, plan, args.exposure)?.run().await;
     }
     let host = plan.start(context);
     let configuration = plan.configuration.take();
+    let options = GatewayOptions {
+        exposure: exposure_options(&plan.hub, args.exposure),
+        code: code_mode::runner(context, &plan.hub),
+        ..options
+    };
+    let gateway = Gateway::new(host.clone(), options);
     tokio::select! {
-        done = offer(context, host.clone(), options(context, &plan.hub, args.exposure)) => done,
-        () = follow_if_any(context, configuration, &host) => Ok(()),
-    }
-}
-
-/// The options of a gateway for one client.
-fn options(context: &Context, hub: &HubFile, exposure: Option<Exposure>) -> GatewayOptions {
-    GatewayOptions {
-        task_key: context.env.task_key(),
-        first_list_wait: hub.first_list_wait(),
-        exposure: exposure_options(hub, exposure),
-        code: code_mode::runner(context, hub),
-        ..GatewayOptions::default()
+        done = serve(context, &gateway, &host) => done,
+        () = follow_if_any(context, configuration, &host, Some(&gateway)) => Ok(()),
     }
 }
 
 /// Offers a host on stdin and stdout, and stops it at the end.
 pub(super) async fn offer(context: &Context, host: Host, options: GatewayOptions) -> Result<(), CliError> {
-    let gateway = Gateway::new(host.clone(), options);
+    serve(context, &Gateway::new(host.clone(), options), &host).await
+}
+
+/// Serves the client on stdin and stdout, and stops the servers at the end.
+async fn serve(context: &Context, gateway: &Arc<Gateway>, host: &Host) -> Result<(), CliError> {
     let tasks = TaskTracker::new();
     let wire = connect(stdin()?, stdout()?, MAX_MESSAGE, &tasks);
     gateway.serve_connection(wire, context.stop.clone()).await;
     tasks.close();
     // A client that does not read its answers does not get them.
     let _ = tokio::time::timeout(FLUSH, tasks.wait()).await;
-    hub::stop(&host).await;
+    hub::stop(host).await;
     Ok(())
 }
 

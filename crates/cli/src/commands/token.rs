@@ -22,19 +22,20 @@ pub(crate) fn run(context: &Context, command: &TokenSubcommand) -> Result<(), Cl
 }
 
 fn create(context: &Context, file: &TokenFile, args: &CreateTokenArgs) -> Result<(), CliError> {
-    if let Some(profile) = &args.profile {
-        return Err(CliError::Usage {
-            message: format!("there is no profile `{profile}`: this version has no profiles"),
-            hint: Some("limit the token with --servers and --tier".to_owned()),
-        });
+    let profile = context.args.global.profile.as_ref();
+    if let Some(profile) = profile {
+        HubPlan::read(context)?.check_profile(profile)?;
     }
     let servers: BTreeSet<String> = args.servers.iter().map(|name| name.trim().to_owned()).collect();
     if servers.contains("") {
         return Err(CliError::usage("--servers has an empty name"));
     }
     let is_first = file.read()?.is_empty();
-    let rights =
-        Rights { tier: args.tier, servers: (!servers.is_empty()).then(|| Arc::new(servers)), profile: None };
+    let rights = Rights {
+        tier: args.tier,
+        servers: (!servers.is_empty()).then(|| Arc::new(servers)),
+        profile: profile.map(|profile| profile.as_str().into()),
+    };
     let expires = args.expires.map(|lifespan| SystemTime::now() + lifespan.0);
     let secret = file.create(args.name.clone(), rights.clone(), expires)?;
     let created = file.read()?.into_iter().find(|token| token.name == args.name);
@@ -66,7 +67,7 @@ fn list(context: &Context, file: &TokenFile) -> Result<(), CliError> {
         context.out.note("there are no tokens; create one with `toolbay token create NAME`");
         return Ok(());
     }
-    let head = ["TOKEN", "TIER", "SERVERS", "CREATED", "EXPIRES"];
+    let head = ["TOKEN", "TIER", "SERVERS", "PROFILE", "CREATED", "EXPIRES"];
     let head = head.map(|title| Cell::new(title, Look::Dim)).to_vec();
     let rows: Vec<Vec<Cell>> = std::iter::once(head).chain(tokens.iter().map(row)).collect();
     for line in render(&rows, context.out.paint) {
@@ -109,6 +110,7 @@ fn row(token: &HubToken) -> Vec<Cell> {
         token.name.to_string().into(),
         token.rights.tier.as_str().into(),
         servers.into(),
+        token.rights.profile.as_deref().unwrap_or("–").into(),
         timestamp(token.created).into(),
         expires.into(),
     ]

@@ -24,7 +24,7 @@ pub(crate) async fn run(context: &Context, args: &ToolsArgs) -> Result<(), CliEr
     session::with(context, args.needs(), async |session| {
         session.ready_to_list(args.wait).await?;
         listing::check_server(session, args).await?;
-        let mut offers = offers(session.client.list(CatalogKind::Tools).await?);
+        let mut offers = offers(session.list(CatalogKind::Tools).await?);
         listing::find_owners(session, CatalogKind::Tools, &mut offers).await?;
         if let Some(query) = query {
             return search::print(context, &offers, query, args.server.as_deref());

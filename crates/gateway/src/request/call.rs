@@ -21,8 +21,8 @@ use std::{
 
 use toolbay_access::Tier;
 use toolbay_host::{
-    AskedCall, CallEvent, CallResponse, CallUpdate, HostRequest, Resume, Routed, RunningCall, ServerRequest,
-    events,
+    CallEvent, CallResponse, CallUpdate, ConsentRequest, HostRequest, Resume, Routed, RunningCall,
+    ServerRequest, events,
 };
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, ObjectBuilder, Request, RequestId, Revision, Rope, ServerName, meta,
@@ -166,7 +166,7 @@ struct CallRun {
     /// Whether it was allowed before, so that no rule asks for it or counts it again.
     is_allowed: bool,
     /// What a person has to decide before it is sent.
-    asked: Option<Box<AskedCall>>,
+    asked: Option<Box<ConsentRequest>>,
 }
 
 /// What a server returns to a call.

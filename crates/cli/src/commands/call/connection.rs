@@ -55,9 +55,10 @@ impl<'a> HubConnection<'a> {
             },
             ControlClient::Local(api) => {
                 let (ours, theirs) = memory::pair(&tasks);
-                let options =
-                    GatewayOptions { task_key: context.env.task_key(), ..GatewayOptions::default() };
-                let gateway = Gateway::new(api.host().clone(), options);
+                let gateway = match &session.gateway {
+                    Some(gateway) => gateway.clone(),
+                    None => Gateway::new(api.host().clone(), GatewayOptions::default()),
+                };
                 // Ends when our half does.
                 tasks.spawn(async move { gateway.serve_connection(theirs, CancellationToken::new()).await });
                 ours
@@ -65,8 +66,9 @@ impl<'a> HubConnection<'a> {
         };
         let server = server.to_owned();
         let mut connection = Self { context, wire, server, next_id: 0, _tasks: tasks };
-        if let Some(root) = session.root.clone() {
-            let attach = Attach { root: Some(root), ..Attach::default() };
+        let profile = session.profile().map(str::to_owned);
+        if session.root.is_some() || profile.is_some() {
+            let attach = Attach { root: session.root.clone(), profile, ..Attach::default() };
             let params = serde_json::to_string(&attach).map_err(std::io::Error::other)?;
             connection.send(notification(ATTACH, Some(&params))).await?;
         }

@@ -21,6 +21,7 @@ use crate::{
     app::{
         context::Context,
         hub::{self, HubPlan},
+        owner_policy::OwnerPolicy,
         principals::identity_notes,
         reload::follow,
         shared_hub::{build, naming_text},
@@ -102,7 +103,8 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
             move || quotas.notes()
         }),
     };
-    let api = Api::new(host.clone(), about).of_hub(hub.clone());
+    let policy = Arc::new(OwnerPolicy::new(gateway.clone(), urls.first().cloned()));
+    let api = Api::new(host.clone(), about).of_hub(hub.clone()).with_policy(policy);
     let mut board = StartupTable::with_events(&host, &context.out);
     let presence = control.as_ref().map(Listener::presence);
     let mut unset = UnsetVariables::new(context, &plan.identity.files);
@@ -117,7 +119,7 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
         () = drain_timeout(&hub.stop) => tracing::info!("some requests were not answered in time"),
         () = until_unneeded(&lifetime, &hub, &gateway, &host, presence) => {}
         () = board.follow() => {}
-        () = follow_if_any(context, configuration, &host) => {}
+        () = follow_if_any(context, configuration, &host, Some(&gateway)) => {}
         () = unset.follow(&gateway, &hub) => {}
         () = serve_control(control, api, hub.stop.clone()) => {}
         () = maintain(proxy, hub.stop.clone()) => {}
@@ -215,9 +217,10 @@ pub(in crate::commands) async fn follow_if_any(
     context: &Context,
     configuration: Option<Configuration>,
     host: &Host,
+    gateway: Option<&Gateway>,
 ) {
     match configuration {
-        Some(configuration) => follow(context, configuration, host).await,
+        Some(configuration) => follow(context, configuration, host, gateway).await,
         None => std::future::pending().await,
     }
 }

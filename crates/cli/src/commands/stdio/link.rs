@@ -5,15 +5,15 @@ use std::{sync::Arc, time::Duration};
 use tokio::{io::split, net::UnixStream, task::spawn_blocking};
 use tokio_util::task::TaskTracker;
 use toolbay_config::watch_files;
-use toolbay_gateway::{ATTACH, Attach, Gateway};
+use toolbay_gateway::{ATTACH, Attach, Gateway, GatewayOptions};
 use toolbay_host::Host;
 use toolbay_policy::Exposure;
 use toolbay_protocol::notification;
 use toolbay_transport::stdio::{MAX_MESSAGE, connect};
 
-use super::{BoxReader, BoxWriter, options};
+use super::{super::serve::exposure_options, BoxReader, BoxWriter};
 use crate::{
-    app::{context::Context, default_servers::usual_folder, error::CliError, hub::HubPlan},
+    app::{code_mode, context::Context, default_servers::usual_folder, error::CliError, hub::HubPlan},
     configured::{
         files::{Configuration, Identity},
         unset,
@@ -40,10 +40,15 @@ impl HubLink {
     }
 
     /// Starts a hub in this process, for when there is no other.
-    pub(super) fn alone(context: &Context, plan: &HubPlan) -> Self {
+    pub(super) fn alone(context: &Context, plan: &HubPlan) -> Result<Self, CliError> {
+        let options = GatewayOptions {
+            exposure: exposure_options(&plan.hub, None),
+            code: code_mode::runner(context, &plan.hub),
+            ..plan.gateway_options(context)?
+        };
         let host = plan.start(context);
         // Which tools the client is listed is part of its introduction.
-        let gateway = Gateway::new(host.clone(), options(context, &plan.hub, None));
+        let gateway = Gateway::new(host.clone(), options);
         let (ours, theirs) = tokio::io::duplex(PIPE);
         let (reader, writer) = split(theirs);
         let tasks = TaskTracker::new();
@@ -51,7 +56,7 @@ impl HubLink {
         let stop = context.stop.clone();
         host.tasks().spawn(serve(gateway, wire, stop, tasks));
         let (reader, writer) = split(ours);
-        Self { reader: Box::new(reader), writer: Some(Box::new(writer)), host: Some(host) }
+        Ok(Self { reader: Box::new(reader), writer: Some(Box::new(writer)), host: Some(host) })
     }
 }
 
@@ -71,6 +76,7 @@ pub(super) fn introduction(context: &Context, exposure: Option<Exposure>) -> Res
     let attach = Attach {
         root: std::env::current_dir().ok().and_then(|here| usual_folder(context.env.home.as_deref(), &here)),
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        profile: context.args.global.profile.as_ref().map(ToString::to_string),
         variables: unset::names(context),
         exposure: exposure.map(|exposure| exposure.as_str().to_owned()),
     };

@@ -147,7 +147,7 @@ impl<'a> Relay<'a> {
             self.plan = plan;
         }
         if self.losses >= MOST_LOSSES {
-            return Ok(Some(self.alone("the background hub exits right after it starts")));
+            return self.alone("the background hub exits right after it starts").map(Some);
         }
         let (context, sharing) = (self.context, SharedHub::new(self.context, &self.plan));
         let mut connecting: Option<Connecting<'_>> = None;
@@ -168,7 +168,7 @@ impl<'a> Relay<'a> {
                         let log = sharing.log().display().to_string();
                         tracing::debug!(%error, log, "no hub to share");
                         drop(connecting);
-                        return Ok(Some(self.alone(&describe(&error))));
+                        return self.alone(&describe(&error)).map(Some);
                     }
                 },
                 () = context.stop.cancelled() => return Ok(None),
@@ -189,7 +189,7 @@ impl<'a> Relay<'a> {
     }
 
     /// Starts a hub in this process, because there is no other.
-    fn alone(&self, why: &str) -> HubLink {
+    fn alone(&self, why: &str) -> Result<HubLink, CliError> {
         self.context.out.warn(&format!("{why}; running the servers for this client only"));
         HubLink::alone(self.context, &self.plan)
     }

@@ -8,7 +8,7 @@ use std::{sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 use tokio::time::timeout;
-use toolbay_host::{AskedCall, RunningCall};
+use toolbay_host::{ConsentRequest, RunningCall};
 use toolbay_protocol::{Message, Request, encode_string, method, printable, redact};
 use toolbay_translate::{self as translate, InputRequest, InputRequired};
 
@@ -39,7 +39,7 @@ impl CallRun {
     /// Has a person decide about the call, then makes it, unless the client cancels the request first.
     pub(super) async fn ask_and_run(
         mut self,
-        asked: AskedCall,
+        asked: ConsentRequest,
         mut running: Option<RunningRequest>,
     ) -> FinalResponse {
         let allowed = {
@@ -62,7 +62,7 @@ impl CallRun {
         }
     }
 
-    async fn ask(&mut self, asked: &AskedCall) -> OrResponse<RunningCall> {
+    async fn ask(&mut self, asked: &ConsentRequest) -> OrResponse<RunningCall> {
         let form = self.form(asked);
         let answer = if !self.client.supports(method::ELICIT, Some(&form)) {
             self.ask_owner(asked).await
@@ -95,7 +95,7 @@ impl CallRun {
     }
 
     /// Waits for the owner of the hub.
-    async fn ask_owner(&self, asked: &AskedCall) -> Answer {
+    async fn ask_owner(&self, asked: &ConsentRequest) -> Answer {
         let call = PendingCall {
             id: 0,
             principal: self.client.access.principal.clone(),
@@ -166,7 +166,7 @@ impl CallRun {
     }
 
     /// The form for the user: nothing to fill in, only to accept or to decline.
-    fn form(&self, asked: &AskedCall) -> String {
+    fn form(&self, asked: &ConsentRequest) -> String {
         let reason = asked.rule.reason.as_ref().map(|reason| format!("\n{reason}")).unwrap_or_default();
         let message = format!(
             "Allow this call?\nTool: {}\nServer: {}\nArguments: {}\nRule: {}{reason}",
