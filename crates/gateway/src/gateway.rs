@@ -283,6 +283,7 @@ impl Gateway {
 
     /// Replaces the profiles and rules. Clients that are connected see what they say within a moment.
     pub fn set_policy(&self, policy: PolicySet) {
+        self.hub_tools.follow(&policy);
         self.views.set_policy(policy);
     }
 

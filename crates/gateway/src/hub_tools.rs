@@ -26,6 +26,7 @@ use std::{
 
 use parking_lot::Mutex;
 use toolbay_code::CodeRunner;
+use toolbay_policy::{Exposure, PolicySet, Profile};
 use toolbay_protocol::{MethodCall, ObjectBuilder, Request, Tier, method};
 
 use self::exposure::{ExposureOptions, Listing};
@@ -118,13 +119,20 @@ impl HubTools {
     pub(crate) fn new(options: &GatewayOptions) -> Self {
         let exposure = options.exposure.clone();
         let code = options.code.clone();
-        let is_on = AtomicBool::new(exposure.may_hide_tools() || code.is_some());
-        Self { exposure, code, is_on, logged: Mutex::default() }
+        let is_on = exposure.may_hide_tools() || code.is_some() || hides_tools(&options.policy);
+        Self { exposure, code, is_on: AtomicBool::new(is_on), logged: Mutex::default() }
     }
 
     /// Whether any client may be listed a tool of the hub.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on.load(Ordering::Relaxed)
+    }
+
+    /// Takes notice of other profiles.
+    pub(crate) fn follow(&self, policy: &PolicySet) {
+        if hides_tools(policy) {
+            self.switch_on();
+        }
     }
 
     /// From now on some client may be listed tools of the hub.
@@ -183,6 +191,12 @@ impl Gateway {
             HubTool::SearchTools | HubTool::GetToolDetails | HubTool::RunCode => None,
         }
     }
+}
+
+/// Whether a profile may hide tools.
+fn hides_tools(policy: &PolicySet) -> bool {
+    let hides = |profile: &Arc<Profile>| profile.exposure.is_some_and(|exposure| exposure != Exposure::All);
+    policy.profiles().iter().any(hides)
 }
 
 /// A result of one of the hub's tools.

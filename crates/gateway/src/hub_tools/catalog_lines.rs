@@ -1,5 +1,6 @@
 //! What the instructions for models say about tools that are not listed.
 
+use toolbay_access::Access;
 use toolbay_host::{Host, ListedTool};
 
 use super::exposure::Listing;
@@ -12,10 +13,10 @@ const MAX_LINE: usize = 240;
 
 impl Gateway {
     /// What is hidden from a client and why, how it is found, and a line for each server; nothing where everything is listed.
-    pub(crate) fn catalog_lines(&self, host: &Host, listing: &Listing) -> Option<String> {
+    pub(crate) fn catalog_lines(&self, host: &Host, access: &Access, listing: &Listing) -> Option<String> {
         let table = host.table();
         let tools = table.listed_tools();
-        let options = &self.hub_tools.exposure;
+        let options = self.exposure_of(access);
         let mut text = match listing {
             Listing::Everything => return None,
             Listing::Deferred => String::from("# toolbay\n\nTools of these servers:"),
@@ -42,11 +43,12 @@ impl Gateway {
     }
 
     /// Says in the log what is hidden from a client, unless that was said last.
-    pub(crate) fn log_listing(&self, host: &Host, listing: &Listing, client: Option<&str>) {
+    pub(crate) fn log_listing(&self, host: &Host, access: &Access, listing: &Listing, client: Option<&str>) {
         let Listing::Search(why) = listing else { return };
         let table = host.table();
         let tools = table.listed_tools();
-        let is_hidden = |tool: &&ListedTool| !self.hub_tools.exposure.is_always_listed(tool);
+        let options = self.exposure_of(access);
+        let is_hidden = |tool: &&ListedTool| !options.is_always_listed(tool);
         let hidden = tools.iter().filter(is_hidden).count();
         let client = client.unwrap_or("clients");
         let line = format!("{hidden} of {} tools are hidden from {client}: {why}", tools.len());

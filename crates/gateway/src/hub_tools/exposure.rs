@@ -1,9 +1,10 @@
 //! How many of the tools a client is listed, and why.
 
-use std::{collections::BTreeMap, fmt};
+use std::{borrow::Cow, collections::BTreeMap, fmt};
 
+use toolbay_access::Access;
 use toolbay_host::{CatalogKind, Host, ListedTool};
-use toolbay_policy::{Exposure, Pattern};
+use toolbay_policy::{Exposure, Pattern, Profile};
 use toolbay_protocol::{estimated_tokens, model::Item};
 
 use super::known_clients;
@@ -101,6 +102,21 @@ impl ExposureOptions {
         self.mode != Exposure::All || !self.clients.values().all(is_all)
     }
 
+    /// The same with what a profile says, which goes before the exceptions for single clients.
+    fn with_profile(&self, profile: &Profile) -> Self {
+        let mut options = self.clone();
+        if let Some(mode) = profile.exposure {
+            options.mode = mode;
+            options.clients.clear();
+        }
+        if let Some(budget) = profile.budget {
+            options.budget = usize::try_from(budget).unwrap_or(usize::MAX);
+        }
+        let patterns = profile.always_listed.iter().filter_map(|pattern| pattern.as_str().parse().ok());
+        options.always_listed.extend(patterns);
+        options
+    }
+
     /// Whether a tool is listed in any case. Patterns with a prefix mean the name that clients see, others that of its server.
     pub(crate) fn is_always_listed(&self, tool: &ListedTool) -> bool {
         let matches = |pattern: &Pattern| match pattern.as_str().contains("__") {
@@ -177,14 +193,22 @@ impl Gateway {
     /// What a client is listed of the tools.
     pub(crate) fn listing_for(&self, client: &RequestClient) -> Listing {
         let name = client.session.as_ref().and_then(|_| client_name(client.identity.info()));
-        self.hub_tools.exposure.listing(&client.host, name.as_deref(), client.exposure)
+        self.exposure_of(&client.access).listing(&client.host, name.as_deref(), client.exposure)
     }
 
     /// Whether tools are, or may become, hidden from a client.
     pub(crate) fn may_hide_tools_of(&self, client: &RequestClient) -> bool {
         let name = client.session.as_ref().and_then(|_| client_name(client.identity.info()));
-        let mode = self.hub_tools.exposure.mode_of(name.as_deref(), client.exposure);
+        let mode = self.exposure_of(&client.access).mode_of(name.as_deref(), client.exposure);
         matches!(mode, ClientExposure::Mode(Exposure::Search | Exposure::Auto))
+    }
+
+    /// What clients of a caller are listed: as its profile says, if it has one.
+    pub(crate) fn exposure_of(&self, access: &Access) -> Cow<'_, ExposureOptions> {
+        match self.profile(access) {
+            Some(profile) => Cow::Owned(self.hub_tools.exposure.with_profile(&profile)),
+            None => Cow::Borrowed(&self.hub_tools.exposure),
+        }
     }
 }
 

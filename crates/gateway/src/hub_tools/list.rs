@@ -30,7 +30,7 @@ impl Gateway {
         let definition = |tool: &ListedTool| tool.definition_on(is_on_http).clone();
         let is_free = |tool: &&ListedTool| !hub_tools.iter().any(|ours| ours.name() == tool.name);
         let own = hub_tools.iter().map(|tool| Rope::from(Bytes::from_static(tool.definition().as_bytes())));
-        let options = &self.hub_tools.exposure;
+        let options = self.exposure_of(&client.access);
         let tools = table.listed_tools().iter().filter(is_free);
         let items: Vec<Rope> = match &listing {
             Listing::Everything => tools.map(|tool| definition(tool).into()).chain(own).collect(),

@@ -169,7 +169,8 @@ fn search(
         .collect();
     if let (Some(session), Listing::Search(_)) = (&client.session, gateway.listing_for(client)) {
         let found = answers.iter().flat_map(|answer| &answer.hits).map(|hit| hit.tool);
-        let hidden = found.filter(|tool| !gateway.hub_tools.exposure.is_always_listed(tool));
+        let options = gateway.exposure_of(&client.access);
+        let hidden = found.filter(|tool| !options.is_always_listed(tool));
         session.activate(hidden.map(|tool| tool.name.as_str()));
     }
     let mut text = answers

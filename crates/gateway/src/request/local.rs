@@ -65,8 +65,8 @@ impl Gateway {
         }
         let info = call.param("clientInfo").map(|info| call.raw(info));
         let client = info.and_then(client_name);
-        let listing = self.hub_tools.exposure.listing(host, client.as_deref(), exposure);
-        self.log_listing(host, &listing, client.as_deref());
+        let listing = self.exposure_of(access).listing(host, client.as_deref(), exposure);
+        self.log_listing(host, access, &listing, client.as_deref());
         if let Some(instructions) = self.instructions(host, access, &listing) {
             result["instructions"] = instructions.into();
         }
@@ -88,7 +88,7 @@ impl Gateway {
             result["_meta"][meta::HUBS] = json!(hubs);
         }
         let listing = self.listing_for(client);
-        self.log_listing(host, &listing, None);
+        self.log_listing(host, &client.access, &listing, None);
         if let Some(instructions) = self.instructions(host, &client.access, &listing) {
             result["instructions"] = instructions.into();
         }
@@ -161,7 +161,7 @@ impl Gateway {
             let instructions = server.catalog.instructions.as_ref()?;
             Some(section(server.name.as_str(), instructions))
         });
-        let catalog_lines = self.catalog_lines(host, listing);
+        let catalog_lines = self.catalog_lines(host, access, listing);
         let parts: Vec<String> = of_profile.into_iter().chain(catalog_lines).chain(of_servers).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use toolbay_gateway::{ExposureOptions, Gateway, GatewayOptions};
 use toolbay_host::{Host, HostOptions, InProcess, Naming};
-use toolbay_policy::Exposure;
+use toolbay_policy::{Exposure, Policy, PolicySet, Profile, ProfileName};
 use toolbay_protocol::{Message, ServerName};
 use toolbay_testkit::{ElicitResult, TestServer, ToolContext};
 use toolbay_transport::{Connection, Incoming, memory};
@@ -339,4 +339,28 @@ async fn a_tool_with_the_name_of_one_of_the_hub_is_called_through_the_hub() {
     assert_eq!(through["structuredContent"], json!({"of": "server"}));
     let gateway = Gateway::new(host, options);
     assert_eq!(gateway.names_taken(), [("s".to_owned(), "search_tools")]);
+}
+
+#[tokio::test]
+async fn a_profile_says_what_its_clients_are_listed() {
+    let name: ProfileName = "work".parse().unwrap();
+    let profile = Profile {
+        exposure: Some(Exposure::Search),
+        always_listed: vec!["get_*".parse().unwrap()],
+        ..Profile::new(name.clone())
+    };
+    let policy = PolicySet::new(vec![profile], Policy::default());
+    let host = host(vec![("notes", notes())], Naming::Prefix).await;
+    let with = |profile: Option<ProfileName>| GatewayOptions {
+        policy: policy.clone(),
+        profile,
+        ..GatewayOptions::default()
+    };
+    let mut expected = vec!["notes__get_note".to_owned()];
+    expected.extend(OURS.map(str::to_owned));
+    assert_eq!(Client::of(&host, with(Some(name)), "test").await.names().await, expected);
+    assert_eq!(Client::of(&host, with(None), "test").await.names().await.len(), 5);
+    assert!(
+        Client::of(&host, with(None), "test").await.names().await.contains(&"notes__get_note".to_owned())
+    );
 }
