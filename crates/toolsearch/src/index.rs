@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{
+    english::{Known, Sum, Table, Vector},
     names::Names,
     tool::ToolText,
     words::{self, Word, cut},
@@ -13,6 +14,13 @@ const SATURATION: f32 = 1.2;
 /// So many words of a field are read, and so many bytes of a text.
 const MOST_WORDS: usize = 600;
 const MOST_BYTES: usize = 16 << 10;
+
+/// How much the words of a tool count for what it is about, compared with those of its description; and how much of it is read.
+const NAME_MEANING: f32 = 1.0;
+const SERVER_MEANING: f32 = 0.5;
+const PARAMETER_MEANING: f32 = 0.2;
+const MEANING_BYTES: usize = 2 << 10;
+const MEANING_PARAMETERS: usize = 20;
 
 /// Where a word of a tool stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +81,9 @@ pub struct ToolIndex {
     /// By tool: the number of its server.
     server_of: Vec<u32>,
     servers: Vec<Box<str>>,
+    /// By tool: what it is about.
+    pub(crate) vectors: Vec<Vector>,
+    pub(crate) table: Option<&'static Table<'static>>,
 }
 
 /// A tool that has a term.
@@ -94,10 +105,15 @@ impl Posting {
 impl ToolIndex {
     /// Reads all tools; hits name them by their place in this order.
     ///
-    /// Takes about 10 ms for 1,000 tools; nothing of the texts is kept but their words.
+    /// Takes some 20 ms for 1,000 tools; nothing of the texts is kept but their words and a vector of 260 bytes.
     pub fn new(tools: impl IntoIterator<Item = ToolText>) -> Self {
-        let mut index = Self::default();
-        let mut counts = Counts::default();
+        Self::with_table(tools, Table::built_in())
+    }
+
+    /// The same with another table of English than that in the program.
+    pub fn with_table(tools: impl IntoIterator<Item = ToolText>, table: &'static Table<'static>) -> Self {
+        let mut index = Self { table: Some(table), ..Self::default() };
+        let (mut counts, mut known) = (Counts::default(), Known::default());
         for tool in tools {
             let number = index.server_of.len() as u32;
             index.names.add(number, &tool);
@@ -108,6 +124,7 @@ impl ToolIndex {
             });
             index.server_of.push(server as u32);
             counts.add(number, &tool);
+            index.vectors.push(about(table, &mut known, &tool));
         }
         counts.finish(&mut index);
         index
@@ -149,6 +166,18 @@ impl ToolIndex {
     pub(crate) fn is_of(&self, tool: u32, server: &str) -> bool {
         self.servers[self.server_of[tool as usize] as usize].to_lowercase() == server.to_lowercase()
     }
+}
+
+/// What a tool is about. Its parameters say how it is called, and that much less what it is for.
+fn about(table: &Table<'_>, known: &mut Known, tool: &ToolText) -> Vector {
+    let mut sum = Sum::default();
+    sum.add(table, known, &format!("{} {}", tool.bare_name, tool.title), NAME_MEANING);
+    sum.add(table, known, &tool.server, SERVER_MEANING);
+    sum.add(table, known, cut(&tool.description, MEANING_BYTES), 1.0);
+    let parameters: String =
+        tool.parameters.iter().take(MEANING_PARAMETERS).map(|(name, _)| format!("{name} ")).collect();
+    sum.add(table, known, &parameters, PARAMETER_MEANING);
+    sum.vector()
 }
 
 /// Inverse document frequency: how much a word says that `having` of `all` tools have.

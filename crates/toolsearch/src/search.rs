@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::{
+    english::{Known, Sum},
     index::{Field, ToolIndex},
     names::NameMatch,
     words::{self, cut},
@@ -11,8 +12,15 @@ use crate::{
 /// So much of a query is read, in bytes, and so many words of it.
 const LONGEST_QUERY: usize = 8 << 10;
 const MOST_TERMS: usize = 128;
-/// Below this, a tool does not fit.
-const LEAST_SCORE: f32 = 0.05;
+/// How much the meaning counts, compared with the words.
+const MEANING: f32 = 0.4;
+/// If the best tool has less, nothing fits.
+const LEAST_SCORE: f32 = 0.04;
+/// Nor does a tool fit that has less than this share of the score of the best.
+const LEAST_SHARE: f32 = 0.2;
+/// The best tool stands out if it leads the sixth by this much. Models are shown about five.
+const LEAD: f32 = 0.3;
+const LED: usize = 5;
 /// A tool whose name begins with the query has at least this score, and one that is only described so at most.
 const PREFIX_SCORE: f32 = 0.95;
 
@@ -25,6 +33,8 @@ pub struct Found {
     pub total: usize,
     /// Words of the query that no tool has, or names that are selected and do not exist, as written.
     pub unmatched_terms: Vec<String>,
+    /// Whether no tool stands out: what was asked for may be several tools, or none of these.
+    pub is_doubtful: bool,
 }
 
 /// A tool that fits.
@@ -45,8 +55,21 @@ pub struct Explanation {
     pub name: Option<NameMatch>,
     /// How much of the best possible score its words have, from 0 to 1.
     pub words: f32,
+    /// How alike the query and the tool are in meaning, from 0 to 1.
+    pub meaning: f32,
     /// The words of the query, in order.
     pub terms: Vec<TermScore>,
+}
+
+/// What the score of a tool is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Parts {
+    /// How much of the best possible score its words have, from 0 to 1.
+    pub words: f32,
+    /// How alike it is in meaning, from 0 to 1.
+    pub meaning: f32,
+    /// The score, from 0 to 1.
+    pub score: f32,
 }
 
 /// What a word of the query adds to the score of a tool.
@@ -81,29 +104,29 @@ impl ToolIndex {
             let total = tools.len();
             let hits = tools.into_iter().take(limit).map(|tool| Hit { tool: tool as usize, score: 1.0 });
             let unmatched_terms = unknown.into_iter().map(str::to_owned).collect();
-            return Found { hits: hits.collect(), total, unmatched_terms };
+            return Found { hits: hits.collect(), total, unmatched_terms, is_doubtful: false };
         }
 
         let terms = self.terms_of(query);
-        let scores = self.scores(query, &terms);
+        let scores = self.parts_of(query, &terms);
         let mut hits: Vec<Hit> = scores
             .into_iter()
             .enumerate()
-            .filter(|(tool, score)| *score >= LEAST_SCORE && fits_server(*tool as u32))
-            .map(|(tool, score)| Hit { tool, score })
+            .filter(|(tool, parts)| parts.score >= LEAST_SCORE && fits_server(*tool as u32))
+            .map(|(tool, parts)| Hit { tool, score: parts.score })
             .collect();
-        let total = hits.len();
         // Equal scores: in the order of the tools.
-        let best_first = |a: &Hit, b: &Hit| match b.score.total_cmp(&a.score) {
+        hits.sort_unstable_by(|a, b| match b.score.total_cmp(&a.score) {
             Ordering::Equal => a.tool.cmp(&b.tool),
             order => order,
-        };
-        if limit > 0 && limit < hits.len() {
-            hits.select_nth_unstable_by(limit - 1, best_first);
-        }
+        });
+        let best = hits.first().map_or(0.0, |hit| hit.score);
+        let lead = best - hits.get(LED).map_or(0.0, |hit| hit.score);
+        let is_doubtful = lead < LEAD && best < PREFIX_SCORE;
+        hits.retain(|hit| hit.score >= best * LEAST_SHARE);
+        let total = hits.len();
         hits.truncate(limit);
-        hits.sort_unstable_by(best_first);
-        Found { hits, total, unmatched_terms: self.unmatched(&terms, fits_server) }
+        Found { hits, total, unmatched_terms: self.unmatched(&terms, fits_server), is_doubtful }
     }
 
     /// Why a tool, one of those that the index was made of, has its score for a query.
@@ -125,30 +148,41 @@ impl ToolIndex {
             })
             .collect();
         let named = self.names.named(query).into_iter().find(|(named, _)| *named as usize == tool);
-        Explanation {
-            score: self.scores(query, &terms).get(tool).copied().unwrap_or(0.0),
-            name: named.map(|(_, how)| how),
-            words: terms_of_tool.iter().map(|term| term.score).sum(),
-            terms: terms_of_tool,
-        }
+        let Parts { words, meaning, score } =
+            self.parts_of(query, &terms).get(tool).copied().unwrap_or_default();
+        Explanation { score, name: named.map(|(_, how)| how), words, meaning, terms: terms_of_tool }
     }
 
-    /// The score of every tool.
-    fn scores(&self, query: &str, terms: &[Term]) -> Vec<f32> {
-        let mut scores = vec![0.0_f32; self.len()];
+    /// What the score of every tool is made of, for measurements.
+    pub fn parts(&self, query: &str) -> Vec<Parts> {
+        let query = cut(query, LONGEST_QUERY);
+        self.parts_of(query, &self.terms_of(query))
+    }
+
+    fn parts_of(&self, query: &str, terms: &[Term]) -> Vec<Parts> {
+        let mut all = vec![Parts::default(); self.len()];
         for term in terms.iter().filter_map(|term| term.number) {
-            self.postings(term).iter().for_each(|posting| scores[posting.tool as usize] += posting.score);
+            self.postings(term).iter().for_each(|posting| all[posting.tool as usize].words += posting.score);
         }
         let ideal = ideal_sum(terms);
-        scores.iter_mut().for_each(|score| *score = (*score / ideal).min(PREFIX_SCORE));
+        let meaning = self.table.filter(|_| !terms.is_empty()).map(|table| {
+            let mut sum = Sum::default();
+            sum.add(table, &mut Known::default(), query, 1.0);
+            sum.vector()
+        });
+        for (parts, vector) in all.iter_mut().zip(&self.vectors) {
+            parts.words /= ideal;
+            parts.meaning = meaning.as_ref().map_or(0.0, |meaning| meaning.cosine(vector).clamp(0.0, 1.0));
+            parts.score = ((parts.words + MEANING * parts.meaning) / (1.0 + MEANING)).min(PREFIX_SCORE);
+        }
         for (tool, how) in self.names.named(query) {
-            let score = &mut scores[tool as usize];
+            let score = &mut all[tool as usize].score;
             *score = match how {
                 NameMatch::Exact => 1.0,
                 NameMatch::Prefix => PREFIX_SCORE + *score * (1.0 - PREFIX_SCORE),
             };
         }
-        scores
+        all
     }
 
     /// The words of a query, each once, without those that say nothing.

@@ -71,6 +71,7 @@ struct QueryAnswer<'a> {
     hits: Vec<FoundTool<'a>>,
     total: usize,
     unmatched_terms: Vec<String>,
+    is_doubtful: bool,
 }
 
 pub(super) fn answer(gateway: &Arc<Gateway>, client: &RequestClient, request: &Arc<Request>) -> HubToolCall {
@@ -157,14 +158,15 @@ fn search(
         .iter()
         .take(MAX_QUERIES)
         .map(|query| {
-            let Found { hits, total, unmatched_terms } =
+            let Found { hits, total, unmatched_terms, is_doubtful } =
                 index.search(query, limit, arguments.server.as_deref());
             let listed = |hit: toolbay_toolsearch::Hit| FoundTool {
                 tool: &table.listed_tools()[hit.tool],
                 score: hit.score,
             };
-            let hits = hits.into_iter().map(listed).collect();
-            QueryAnswer { query: (*query).to_owned(), hits, total, unmatched_terms }
+            let hits: Vec<FoundTool<'_>> = hits.into_iter().map(listed).collect();
+            let is_doubtful = is_doubtful && !hits.is_empty();
+            QueryAnswer { query: (*query).to_owned(), hits, total, unmatched_terms, is_doubtful }
         })
         .collect();
     if let (Some(session), Listing::Search(_)) = (&client.session, gateway.listing_for(client)) {
@@ -203,7 +205,8 @@ impl QueryAnswer<'_> {
         if self.hits.is_empty() {
             lines.push("No tool fits.".to_owned());
         } else {
-            lines.push(format!("{} of {} that fit.", self.hits.len(), self.total));
+            let doubt = if self.is_doubtful { " None stands out." } else { "" };
+            lines.push(format!("{} of {} that fit.{doubt}", self.hits.len(), self.total));
         }
         if !self.unmatched_terms.is_empty() {
             lines.push(format!("In no tool: {}", self.unmatched_terms.join(", ")));
@@ -271,9 +274,12 @@ fn structured(answers: &[QueryAnswer<'_>], detail: Detail) -> String {
         );
     }
     let total: usize = answers.iter().map(|answer| answer.total).sum();
-    ObjectBuilder::new()
+    let mut found = ObjectBuilder::new()
         .array("tools", tools.iter().map(String::as_str))
         .value("total", &total)
-        .value("unmatched_terms", &unmatched_terms)
-        .finish()
+        .value("unmatched_terms", &unmatched_terms);
+    if answers.iter().any(|answer| answer.is_doubtful) {
+        found = found.value("doubtful", &true);
+    }
+    found.finish()
 }

@@ -55,6 +55,26 @@ fn the_tool_that_is_described_comes_first() {
 }
 
 #[test]
+fn tools_are_found_by_what_is_meant() {
+    for (query, expected) in [
+        ("will it rain tomorrow or will the sun shine?", "weather_get_forecast"),
+        ("show me the folders", "files_list_directory"),
+        ("report a bug in the project", "github_create_issue"),
+        ("answer what is in my inbox", "mail_sendMessage"),
+    ] {
+        assert_eq!(names(query).first().map(String::as_str), Some(expected), "{query}");
+    }
+}
+
+#[test]
+fn a_tool_stands_out_or_the_search_says_that_none_does() {
+    let index = ToolIndex::new(tools());
+    assert!(!index.search("weather forecast", 5, None).is_doubtful);
+    assert!(!index.search("read_file", 5, None).is_doubtful);
+    assert!(index.search("how do I get a list of people who live in my street?", 5, None).is_doubtful);
+}
+
+#[test]
 fn tools_that_the_query_names_come_first() {
     assert_eq!(names("read_file")[0], "files_read_file");
     assert_eq!(names("files_read")[0], "files_read_file");
@@ -75,7 +95,12 @@ fn a_selection_is_exactly_what_it_lists() {
     let expected = [7, 0].map(|tool| Hit { tool, score: 1.0 });
     assert_eq!(
         found,
-        Found { hits: expected.into(), total: 2, unmatched_terms: vec!["no_such_tool".to_owned()] }
+        Found {
+            hits: expected.into(),
+            total: 2,
+            unmatched_terms: vec!["no_such_tool".to_owned()],
+            is_doubtful: false
+        }
     );
     assert_eq!(index.search("select:mail_sendMessage,read_file", 1, None).hits, expected[..1]);
     assert_eq!(index.search("select:mail_sendMessage,read_file", 10, Some("files")).hits, expected[1..]);

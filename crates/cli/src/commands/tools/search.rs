@@ -31,13 +31,13 @@ pub(super) fn print(
         }
     };
     let index = ToolIndex::new(offers.iter().map(text));
-    let Found { hits, total, unmatched_terms } = index.search(query, SHOWN, server);
+    let Found { hits, total, unmatched_terms, is_doubtful } = index.search(query, SHOWN, server);
     let found: Vec<(&Offer, f32, Explanation)> =
         hits.iter().map(|hit| (&offers[hit.tool], hit.score, index.explain(query, hit.tool))).collect();
     let out = &context.out;
     if out.json {
         let tools: Vec<Value> = found.iter().map(|(offer, score, why)| as_json(offer, *score, why)).collect();
-        let all = json!({ "tools": tools, "total": total, "unmatched_terms": unmatched_terms });
+        let all = json!({ "tools": tools, "total": total, "unmatched_terms": unmatched_terms, "doubtful": is_doubtful });
         return Ok(out.json_object(&all)?);
     }
     let unmatched: Vec<String> = unmatched_terms.iter().map(|term| clean_line(term)).collect();
@@ -56,13 +56,16 @@ pub(super) fn print(
     let lines = render_fitting(&rows, out.paint, out.columns);
     out.data(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())?;
     out.note(&format!("\n{} of {} that fit, of {}", found.len(), total, counted(offers.len(), "tool")));
+    if is_doubtful {
+        out.note("no tool stands out");
+    }
     if !unmatched.is_empty() {
         out.note(&format!("in no tool: {}", unmatched.join(", ")));
     }
     Ok(())
 }
 
-/// `the query is its name; delete 0.42 of 0.50 (name, description), old 0 of 0.20`.
+/// `the query is its name; meaning 0.61; words 0.42: delete 0.42 of 0.50 (name, description), old 0 of 0.20`.
 fn reason(why: &Explanation) -> String {
     let name = why.name.map(|name| match name {
         NameMatch::Exact => "the query names it".to_owned(),
@@ -78,7 +81,8 @@ fn reason(why: &Explanation) -> String {
             format!("{} {:.2} of {:.2}{places}", term.term, term.score, term.weight)
         })
         .collect();
-    name.into_iter().chain((!terms.is_empty()).then(|| terms.join(", "))).collect::<Vec<_>>().join("; ")
+    let parts = format!("meaning {:.2}; words {:.2}: {}", why.meaning, why.words, terms.join(", "));
+    name.into_iter().chain((!terms.is_empty()).then_some(parts)).collect::<Vec<_>>().join("; ")
 }
 
 fn as_json(offer: &Offer, score: f32, why: &Explanation) -> Value {
@@ -97,6 +101,7 @@ fn as_json(offer: &Offer, score: f32, why: &Explanation) -> Value {
         "score": score,
         "named": why.name.is_some(),
         "words": why.words,
+        "meaning": why.meaning,
         "terms": terms,
     })
 }
