@@ -25,9 +25,11 @@ usage: cargo xtask test [--only STEP]... [--skip-peers]   everything CI runs
        cargo xtask bench revisions                        what translating between revisions costs
        cargo xtask bench cold                             how soon a new hub lists what slow servers offer
        cargo xtask bench search [PART]...                 what the code search finds, and how fast
+       cargo xtask bench tools --data FOLDER              what the tool search finds, and how fast
        cargo xtask bench builtins                         built-in servers beside the published ones
        cargo xtask verify NAME                            a check that takes too long for every run of the tests
        cargo xtask model [STEP]... [--OPTION VALUE]...    make the embedding model again, from pinned packages
+       cargo xtask model english [STEP]...                make the table of English again, from pinned sources
        cargo xtask bench faults [--debug] [--only F1,…]   what each fault costs, as measured now";
 
 fn main() -> ExitCode {

@@ -43,6 +43,7 @@ targets: direct-http direct-stdio forward toolbay toolbay-stdio toolbay-shared h
        cargo xtask bench cold
        cargo xtask bench faults [--debug] [--only F1,…]
        cargo xtask bench search [PART]...
+       cargo xtask bench tools --data FOLDER
        cargo xtask bench builtins [--no-build]";
 
 /// What was typed.
@@ -79,6 +80,7 @@ pub fn run(args: &[String]) -> anyhow::Result<()> {
         Some((what, [])) if what == "cold" => cold::run(),
         Some((what, rest)) if what == "builtins" => builtins::run(rest),
         Some((what, rest)) if what == "search" => search::run(rest),
+        Some((what, rest)) if what == "tools" => search::tools(rest),
         _ => bail!("{USAGE}"),
     }
 }

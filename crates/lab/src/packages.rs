@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 pub(crate) use self::{
     fetch::{Library, Source},
     lock::Lock,
+    registry::{Offer, ask},
 };
 
 /// Runs a program of the system to its end; what it wrote to its standard output is the result.

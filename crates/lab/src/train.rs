@@ -5,14 +5,14 @@ mod corpus;
 mod evaluate;
 mod examples;
 mod gather;
-mod loss;
+pub(crate) mod loss;
 mod network;
 mod options;
 mod pace;
 mod parallel;
-mod random;
+pub(crate) mod random;
 mod schedule;
-mod table;
+pub(crate) mod table;
 
 use std::{borrow::Cow, collections::BTreeSet, fs, path::Path, time::Instant};
 

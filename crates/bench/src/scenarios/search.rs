@@ -1,4 +1,4 @@
-//! `cargo xtask bench search`: what the code search is worth, part by part, measured by `toolbay-lab`.
+//! `cargo xtask bench search` and `bench tools`: what the searches for code and for tools are worth, measured by `toolbay-lab`.
 
 use anyhow::{Result, bail};
 
@@ -28,4 +28,9 @@ pub(super) fn run(args: &[String]) -> Result<()> {
         must(cargo(&lab).args(options))?;
     }
     Ok(())
+}
+
+/// Runs the measurement of tool search.
+pub(super) fn tools(args: &[String]) -> Result<()> {
+    must(cargo(&["run", "--quiet", "--release", "--package", "toolbay-lab", "--", "tools"]).args(args))
 }

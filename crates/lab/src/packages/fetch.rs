@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use super::{
     Lock,
     lock::Pinned,
-    registry::{Registries, download},
+    registry::{Offer, Registries, download},
     unpack::unpack,
 };
 
@@ -46,8 +46,17 @@ impl Library {
     /// had, with the reason.
     pub(crate) fn pin(&self, list: &[String]) -> Result<(Lock, Vec<String>)> {
         let registries = Registries::new(&self.folder)?;
+        self.pin_with(list, |package| registries.find(package))
+    }
+
+    /// The same with another way to find a package.
+    pub(crate) fn pin_with(
+        &self,
+        list: &[String],
+        find: impl Fn(&str) -> Result<Offer> + Sync,
+    ) -> Result<(Lock, Vec<String>)> {
         let found = each(list, |package| {
-            let offer = registries.find(package)?;
+            let offer = find(package)?;
             let archive = self.archive(package, &offer.url)?;
             if !archive.exists() {
                 download(&offer.url, &archive)?;

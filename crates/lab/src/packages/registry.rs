@@ -18,9 +18,9 @@ const DEBIAN_RELEASES: [&str; 2] = ["bookworm", "trixie"];
 
 /// A version of a package, as a registry offers it.
 #[derive(Debug, Clone)]
-pub(super) struct Offer {
-    pub(super) version: String,
-    pub(super) url: String,
+pub(crate) struct Offer {
+    pub(crate) version: String,
+    pub(crate) url: String,
 }
 
 /// The registries, by language: crates.io, npm, PyPI and, for the rest, Debian.
@@ -62,7 +62,9 @@ impl Registries {
             "rust" => crates_io(name),
             "js" => npm(name),
             "python" => pypi(name),
-            "go" | "php" | "ruby" => self.debian.get(name).cloned().context("Debian has no such package"),
+            "debian" | "go" | "php" | "ruby" => {
+                self.debian.get(name).cloned().context("Debian has no such package")
+            }
             _ => bail!("no registry is known for the language {language}"),
         }
     }
@@ -76,7 +78,7 @@ pub(super) fn download(url: &str, to: &Path) -> Result<()> {
     std::fs::rename(&part, to).with_context(|| format!("cannot write {}", to.display()))
 }
 
-fn ask(url: &str) -> Result<Vec<u8>> {
+pub(crate) fn ask(url: &str) -> Result<Vec<u8>> {
     run("curl", ["-fsSL", "--retry", "4", "--max-time", "60", url])
 }
 

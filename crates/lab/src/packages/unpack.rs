@@ -21,6 +21,9 @@ pub(super) fn unpack(archive: &Path, to: &Path) -> Result<()> {
         run("dpkg-deb", ["-x", from, &into])?;
     } else if is(".whl") || is(".zip") {
         run("unzip", ["-qq", "-o", from, "-d", &into])?;
+    } else if is(".xz") && !is(".tar.xz") {
+        let file = archive.file_stem().context("an archive without a name")?;
+        fs::write(part.join(file), run("xz", ["-dc", from])?)?;
     } else {
         // Owners and modes are the packer's affair: a folder that cannot be entered is of no use here.
         let modes = ["--no-same-owner", "--no-same-permissions", "--mode=u+rwX", "--delay-directory-restore"];

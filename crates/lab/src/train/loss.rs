@@ -6,25 +6,25 @@ use super::parallel;
 
 /// How the loss looks at a batch.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct View {
+pub(crate) struct View {
     /// The smaller, the more the closest wrong answers count.
-    pub(super) temperature: f32,
+    pub(crate) temperature: f32,
     /// How much the way back, from code to questions, counts; from 0 to 1.
-    pub(super) back: f32,
+    pub(crate) back: f32,
 }
 
 /// What a batch costs, and how that changes with every number of its vectors.
 #[derive(Debug)]
-pub(super) struct Contrast {
+pub(crate) struct Contrast {
     /// Mean over the pairs.
-    pub(super) loss: f32,
-    pub(super) queries: Vec<f32>,
-    pub(super) codes: Vec<f32>,
+    pub(crate) loss: f32,
+    pub(crate) queries: Vec<f32>,
+    pub(crate) codes: Vec<f32>,
 }
 
 /// Compares `same.len()` questions of `width` numbers with as many codes, all of length one. Questions of which `same` is equal are
 /// one question: the code of one is not wrong for the other.
-pub(super) fn contrast(queries: &[f32], codes: &[f32], width: usize, same: &[u64], looked: View) -> Contrast {
+pub(crate) fn contrast(queries: &[f32], codes: &[f32], width: usize, same: &[u64], looked: View) -> Contrast {
     let View { temperature, back: share_back } = looked;
     let count = same.len();
     let mut scores = vec![0.0_f32; count * count];

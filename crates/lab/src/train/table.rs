@@ -10,7 +10,7 @@ const TINY: f32 = 1e-8;
 
 /// How far a step goes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     rate: f32,
     first: f32,
     second: f32,
@@ -18,7 +18,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Of step `step`, from 1, at a learning rate.
-    pub(super) fn new(rate: f32, step: usize) -> Self {
+    pub(crate) fn new(rate: f32, step: usize) -> Self {
         let step = i32::try_from(step).unwrap_or(i32::MAX);
         Self { rate, first: 1.0 / (1.0 - MOMENTUM.powi(step)), second: 1.0 / (1.0 - VARIANCE.powi(step)) }
     }
@@ -26,28 +26,28 @@ impl Pace {
 
 /// Rows with what Adam remembers of each. Only the rows that a batch touches move.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(crate) struct Table {
     width: usize,
-    pub(super) values: Vec<f32>,
+    pub(crate) values: Vec<f32>,
     first: Vec<f32>,
     second: Vec<f32>,
 }
 
 impl Table {
-    pub(super) fn new(width: usize, values: Vec<f32>) -> Self {
+    pub(crate) fn new(width: usize, values: Vec<f32>) -> Self {
         Self { width, first: vec![0.0; values.len()], second: vec![0.0; values.len()], values }
     }
 
-    pub(super) fn random(rows: usize, width: usize, deviation: f32, random: &mut Random) -> Self {
+    pub(crate) fn random(rows: usize, width: usize, deviation: f32, random: &mut Random) -> Self {
         Self::new(width, (0..rows * width).map(|_| random.normal() * deviation).collect())
     }
 
-    pub(super) fn row(&self, at: usize) -> &[f32] {
+    pub(crate) fn row(&self, at: usize) -> &[f32] {
         &self.values[at * self.width..][..self.width]
     }
 
     /// Moves the rows named in `touched`, which is sorted, each by the sum of the gradients listed for it: `(row, gradient)`.
-    pub(super) fn learn(&mut self, touched: &[(u32, u32)], gradients: &[f32], pace: Pace) {
+    pub(crate) fn learn(&mut self, touched: &[(u32, u32)], gradients: &[f32], pace: Pace) {
         let width = self.width;
         let parts = parts_of(touched);
         // Rows of a part are next to each other, so that the parts can be given away one by one.
