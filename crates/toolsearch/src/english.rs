@@ -29,11 +29,11 @@ impl Table<'static> {
 impl Table<'_> {
     /// Gives the number of every word of a text that the table knows, in order. Numerals and words that say nothing are left out.
     pub fn numbers(&self, text: &str, found: impl FnMut(u32)) {
-        self.numbers_with(&mut Known::default(), text, found);
+        self.numbers_with(&mut KnownWords::default(), text, found);
     }
 
     /// The same, with what was looked up before.
-    pub(crate) fn numbers_with(&self, known: &mut Known, text: &str, mut found: impl FnMut(u32)) {
+    pub(crate) fn numbers_with(&self, known: &mut KnownWords, text: &str, mut found: impl FnMut(u32)) {
         let mut parts: Vec<Option<u32>> = Vec::new();
         words::split(text, |Word { text, joins }| {
             let number = match known.0.get(text) {
@@ -70,7 +70,7 @@ impl Table<'_> {
 
 /// Words that were looked up, while many texts are read.
 #[derive(Debug, Default)]
-pub(crate) struct Known(HashMap<Box<str>, Option<u32>>);
+pub(crate) struct KnownWords(HashMap<Box<str>, Option<u32>>);
 
 /// The sum of rows of a text.
 #[derive(Debug, Clone)]
@@ -84,7 +84,7 @@ impl Default for Sum {
 
 impl Sum {
     /// Adds the words of a text, each as often as it stands there, but the more often the less.
-    pub(crate) fn add(&mut self, table: &Table<'_>, known: &mut Known, text: &str, weight: f32) {
+    pub(crate) fn add(&mut self, table: &Table<'_>, known: &mut KnownWords, text: &str, weight: f32) {
         let mut numbers = Vec::new();
         table.numbers_with(known, text, |number| numbers.push(number));
         numbers.sort_unstable();

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use crate::{
-    english::{Known, Sum, Table, Vector},
-    names::Names,
+    english::{KnownWords, Sum, Table, Vector},
+    names::ToolNames,
     tool::ToolText,
     words::{self, Word, cut},
 };
@@ -33,7 +33,7 @@ pub enum Field {
     Server,
     /// Its description.
     Description,
-    /// Names and descriptions of its parameters.
+    /// ToolNames and descriptions of its parameters.
     Parameters,
     /// Values of its parameters.
     Values,
@@ -77,7 +77,7 @@ pub struct ToolIndex {
     /// By term: where its postings end.
     ends: Vec<u32>,
     postings: Vec<Posting>,
-    pub(crate) names: Names,
+    pub(crate) names: ToolNames,
     /// By tool: the number of its server.
     server_of: Vec<u32>,
     servers: Vec<Box<str>>,
@@ -113,7 +113,7 @@ impl ToolIndex {
     /// The same with another table of English than that in the program.
     pub fn with_table(tools: impl IntoIterator<Item = ToolText>, table: &'static Table<'static>) -> Self {
         let mut index = Self { table: Some(table), ..Self::default() };
-        let (mut counts, mut known) = (Counts::default(), Known::default());
+        let (mut counts, mut known) = (WordCounts::default(), KnownWords::default());
         for tool in tools {
             let number = index.server_of.len() as u32;
             index.names.add(number, &tool);
@@ -169,7 +169,7 @@ impl ToolIndex {
 }
 
 /// What a tool is about. Its parameters say how it is called, and that much less what it is for.
-fn about(table: &Table<'_>, known: &mut Known, tool: &ToolText) -> Vector {
+fn about(table: &Table<'_>, known: &mut KnownWords, tool: &ToolText) -> Vector {
     let mut sum = Sum::default();
     sum.add(table, known, &format!("{} {}", tool.bare_name, tool.title), NAME_MEANING);
     sum.add(table, known, &tool.server, SERVER_MEANING);
@@ -187,7 +187,7 @@ fn rarity(all: usize, having: usize) -> f32 {
 
 /// Words while tools are read.
 #[derive(Debug, Default)]
-struct Counts {
+struct WordCounts {
     /// Terms by the words as written, so that each is stemmed once.
     written: HashMap<Box<str>, u32>,
     terms: HashMap<Box<str>, u32>,
@@ -199,7 +199,7 @@ struct Counts {
     found: HashMap<u32, [u16; 6]>,
 }
 
-impl Counts {
+impl WordCounts {
     fn add(&mut self, number: u32, tool: &ToolText) {
         let mut lengths = [0; 6];
         let parameters =

@@ -17,6 +17,6 @@ pub mod words;
 pub use self::{
     index::{Field, ToolIndex},
     names::NameMatch,
-    search::{Explanation, Found, Hit, Parts, TermScore},
+    search::{Explanation, FoundTools, Hit, Parts, TermScore},
     tool::ToolText,
 };

@@ -27,14 +27,14 @@ pub enum NameMatch {
 
 /// The names of all tools, in lower case.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct ToolNames {
     /// The name that clients see and, where it differs, that of the server; each with its tool.
     all: Vec<(Box<str>, u32)>,
     /// Tools by name, and by the words of their names: `read file`.
     exact: HashMap<Box<str>, Vec<u32>>,
 }
 
-impl Names {
+impl ToolNames {
     pub(crate) fn add(&mut self, number: u32, tool: &ToolText) {
         let mut known: Vec<String> = Vec::new();
         for name in [&tool.name, &tool.bare_name] {
@@ -130,8 +130,8 @@ fn spaced(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn names() -> Names {
-        let mut names = Names::default();
+    fn names() -> ToolNames {
+        let mut names = ToolNames::default();
         let tools = [
             ("files_read_file", "read_file"),
             ("search", "search"),

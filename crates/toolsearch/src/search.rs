@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::{
-    english::{Known, Sum},
+    english::{KnownWords, Sum},
     index::{Field, ToolIndex},
     names::NameMatch,
     words::{self, cut},
@@ -26,7 +26,7 @@ const PREFIX_SCORE: f32 = 0.95;
 
 /// What a search has found.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Found {
+pub struct FoundTools {
     /// The best tools that fit, best first.
     pub hits: Vec<Hit>,
     /// How many tools fit; `hits` may be fewer.
@@ -96,7 +96,7 @@ impl ToolIndex {
     /// The tools that fit a query: at most `limit`, and only those of a server if one is named.
     ///
     /// A query is a few words, a sentence or whole task, a name of a tool or its beginning, or `select:NAME,NAME` for exactly these tools.
-    pub fn search(&self, query: &str, limit: usize, server: Option<&str>) -> Found {
+    pub fn search(&self, query: &str, limit: usize, server: Option<&str>) -> FoundTools {
         let query = cut(query, LONGEST_QUERY);
         let fits_server = |tool: u32| server.is_none_or(|server| self.is_of(tool, server));
         if let Some((mut tools, unknown)) = self.names.selected(query) {
@@ -104,7 +104,7 @@ impl ToolIndex {
             let total = tools.len();
             let hits = tools.into_iter().take(limit).map(|tool| Hit { tool: tool as usize, score: 1.0 });
             let unmatched_terms = unknown.into_iter().map(str::to_owned).collect();
-            return Found { hits: hits.collect(), total, unmatched_terms, is_doubtful: false };
+            return FoundTools { hits: hits.collect(), total, unmatched_terms, is_doubtful: false };
         }
 
         let terms = self.terms_of(query);
@@ -126,7 +126,7 @@ impl ToolIndex {
         hits.retain(|hit| hit.score >= best * LEAST_SHARE);
         let total = hits.len();
         hits.truncate(limit);
-        Found { hits, total, unmatched_terms: self.unmatched(&terms, fits_server), is_doubtful }
+        FoundTools { hits, total, unmatched_terms: self.unmatched(&terms, fits_server), is_doubtful }
     }
 
     /// Why a tool, one of those that the index was made of, has its score for a query.
@@ -167,7 +167,7 @@ impl ToolIndex {
         let ideal = ideal_sum(terms);
         let meaning = self.table.filter(|_| !terms.is_empty()).map(|table| {
             let mut sum = Sum::default();
-            sum.add(table, &mut Known::default(), query, 1.0);
+            sum.add(table, &mut KnownWords::default(), query, 1.0);
             sum.vector()
         });
         for (parts, vector) in all.iter_mut().zip(&self.vectors) {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use toolbay_code::{ToolSignature, declarations};
 use toolbay_host::{ListedTool, RouteTable};
 use toolbay_protocol::{ObjectBuilder, Request, Tier};
-use toolbay_toolsearch::{Found, ToolIndex, ToolText};
+use toolbay_toolsearch::{FoundTools, ToolIndex, ToolText};
 
 use super::{
     HubTool, HubToolCall, ToolAnswer,
@@ -158,7 +158,7 @@ fn search(
         .iter()
         .take(MAX_QUERIES)
         .map(|query| {
-            let Found { hits, total, unmatched_terms, is_doubtful } =
+            let FoundTools { hits, total, unmatched_terms, is_doubtful } =
                 index.search(query, limit, arguments.server.as_deref());
             let listed = |hit: toolbay_toolsearch::Hit| FoundTool {
                 tool: &table.listed_tools()[hit.tool],

@@ -95,7 +95,7 @@ fn a_selection_is_exactly_what_it_lists() {
     let expected = [7, 0].map(|tool| Hit { tool, score: 1.0 });
     assert_eq!(
         found,
-        Found {
+        FoundTools {
             hits: expected.into(),
             total: 2,
             unmatched_terms: vec!["no_such_tool".to_owned()],

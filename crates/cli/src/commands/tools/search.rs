@@ -1,7 +1,7 @@
 //! `toolbay tools --search QUERY`: the tools that a client finds, and why.
 
 use serde_json::{Value, json};
-use toolbay_toolsearch::{Explanation, Found, NameMatch, ToolIndex, ToolText};
+use toolbay_toolsearch::{Explanation, FoundTools, NameMatch, ToolIndex, ToolText};
 
 use crate::{
     app::{context::Context, error::CliError},
@@ -31,7 +31,7 @@ pub(super) fn print(
         }
     };
     let index = ToolIndex::new(offers.iter().map(text));
-    let Found { hits, total, unmatched_terms, is_doubtful } = index.search(query, SHOWN, server);
+    let FoundTools { hits, total, unmatched_terms, is_doubtful } = index.search(query, SHOWN, server);
     let found: Vec<(&Offer, f32, Explanation)> =
         hits.iter().map(|hit| (&offers[hit.tool], hit.score, index.explain(query, hit.tool))).collect();
     let out = &context.out;
