@@ -151,6 +151,33 @@ fn what_a_client_is_not_shown_its_code_cannot_call() {
 }
 
 #[test]
+fn rules_hold_for_code() {
+    let home = Home::new();
+    let rules = "code_mode = true
+        [[policy.rules]]
+        tool = \"add\"
+        action = \"deny\"
+        [[policy.rules]]
+        tool = \"echo\"
+        arguments = { \"/text\" = \"*secret*\" }
+        action = \"deny\"";
+    let hub = hub(&home, rules);
+    let mut client = client(&hub, LEGACY, "a");
+    for code in [
+        "await tools.s.add({a: 1, b: 2})",
+        "await call('s__add', {a: 1, b: 2})",
+        "await tools.s.echo({text: 'a secret'})",
+        "Object.prototype.toJSON = function () { return {text: 'a secret'} }; await call('s__echo', {text: 'x'})",
+    ] {
+        let text = failure(&mut client, code);
+        let is_refused =
+            ["no server offers", "there is no tool", "not allowed"].iter().any(|why| text.contains(why));
+        assert!(is_refused, "{code}: {text}");
+    }
+    assert_eq!(value(&mut client, "await tools.s.echo({text: 'no harm'})"), "no harm");
+}
+
+#[test]
 fn arguments_are_checked_and_failures_are_exceptions() {
     let home = Home::new();
     let hub = hub(&home, "code_mode = true");
