@@ -17,6 +17,7 @@ pub(crate) mod login_settings;
 pub(crate) mod login_store;
 pub(crate) mod logins;
 pub(crate) mod owner_policy;
+pub(crate) mod pins;
 pub(crate) mod port_owner;
 pub(crate) mod principals;
 pub(crate) mod reload;

@@ -10,12 +10,11 @@ mod launch_text;
 use std::path::{Path, PathBuf};
 
 pub use file::ApprovalError;
-pub use launch_text::DiffLine;
+pub use launch_text::{DiffLine, line_diff};
 
 use crate::{Permission, WrittenServer};
 use file::{ApprovalDecision, Projects, Record};
 use launch_text::LaunchText;
-use launch_text::line_diff;
 
 /// The user's decisions about the servers of projects.
 ///

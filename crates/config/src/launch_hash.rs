@@ -4,7 +4,10 @@ use std::{fmt, os::unix::ffi::OsStrExt};
 
 use sha2::{Digest, Sha256};
 
-use crate::{BuiltIn, Command, InheritEnv, OAuthConfig, Remote, SecretField, ServerConfig, ServerEndpoint};
+use crate::{
+    BuiltIn, Command, InheritEnv, OAuthConfig, Remote, SecretField, ServerConfig, ServerEndpoint, Template,
+    WrittenServer,
+};
 
 /// A hash over everything that makes up the launch of a server: two entries with the same hash may share a process, and a cached
 /// catalog.
@@ -43,6 +46,32 @@ impl ServerConfig {
             text.names().for_each(|name| fields.add("name", name.as_str()));
         }
         LaunchHash(fields.finish())
+    }
+}
+
+impl WrittenServer {
+    /// A hash of the launch as it is written: what runs or is connected to, and what it is given. Values of variables and secrets that
+    /// it refers to are not part of it, nor are settings, so that it changes only when someone changes the entry.
+    pub fn written_launch_hash(&self) -> String {
+        let mut fields = HashFields::new("toolbay written launch 1");
+        let mut add = |label: &str, text: Option<&Template>| {
+            if let Some(text) = text {
+                fields.add(label, text.native());
+            }
+        };
+        add("command", self.command.as_ref());
+        self.args.iter().for_each(|argument| add("argument", Some(argument)));
+        add("url", self.url.as_ref());
+        add("env_file", self.env_file.as_ref());
+        add("cwd", self.cwd.as_ref());
+        for (label, pairs) in [("variable", &self.env), ("header", &self.headers)] {
+            for (name, value) in pairs {
+                fields.add(label, name);
+                fields.add("value", value.native());
+            }
+        }
+        fields.add("transport", self.transport.name());
+        hex(&fields.finish())
     }
 }
 

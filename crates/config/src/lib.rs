@@ -31,7 +31,7 @@ mod template;
 mod unpinned;
 mod watch;
 
-pub use approval::{ApprovalError, ApprovalState, Approvals, DiffLine};
+pub use approval::{ApprovalError, ApprovalState, Approvals, DiffLine, line_diff};
 pub use edit::{Edit, EditError, Edited, Folders, client_files, client_paths, edit, edit_text, preview};
 pub use env::decides_what_runs;
 pub use env::{
@@ -58,7 +58,7 @@ pub use model::built_in::{
 pub use model::oauth::{OAuthConfig, OAuthGrant};
 pub use model::secret_text::{SecretField, SecretPlace};
 pub use model::server::{
-    Command, InheritEnv, Permission, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint,
+    Command, InheritEnv, Permission, PinMode, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint,
     ServerOptions, Sharing, Start, Stderr, ToolFilter, ToolOptions, Transport, Validate,
 };
 pub use model::written::WrittenServer;

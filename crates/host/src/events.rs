@@ -42,6 +42,13 @@ pub enum HostEventKind {
         /// The server.
         server: ServerName,
     },
+    /// There is something else to know about the catalog of a server, by its review.
+    Reviewed {
+        /// The server.
+        server: ServerName,
+        /// What.
+        note: Arc<str>,
+    },
     /// A configuration was read and is in force.
     Applied(Arc<crate::ApplyReport>),
     /// A configuration was read and cannot be used; the one before it stays in force.

@@ -25,7 +25,7 @@ use toolbay_upstream::{
 };
 
 use crate::{
-    HostChange, HostChanges, Naming, RouteTable, SecretLookup,
+    CatalogReview, HostChange, HostChanges, Naming, RouteTable, SecretLookup,
     catalog::{
         builder::{TablePart, build_first_table, maintain_table},
         cache::CatalogCache,
@@ -71,6 +71,8 @@ pub struct HostOptions {
     pub client: Option<Arc<ClientIdentity>>,
     /// How the values of `${secret:NAME}` are found; without it, servers that refer to secrets are not started.
     pub secrets: Option<SecretLookup>,
+    /// Reviews the catalogs of configured servers before they are offered.
+    pub review: Option<Arc<dyn CatalogReview>>,
 }
 
 /// Overrides how configured servers are reached: inside this program, or in a test.
@@ -127,6 +129,7 @@ impl Default for HostOptions {
             chain: None,
             client: None,
             secrets: None,
+            review: None,
         }
     }
 }
@@ -163,6 +166,7 @@ pub(crate) struct HostInner {
     pub(crate) chain: Option<HubChain>,
     pub(crate) client: Option<Arc<ClientIdentity>>,
     pub(crate) secrets: Option<SecretLookup>,
+    pub(crate) review: Option<Arc<dyn CatalogReview>>,
     /// Values of secrets that servers were started with.
     pub(crate) known_secrets: KnownSecrets,
     /// Captures messages of clients and servers.
@@ -228,6 +232,7 @@ impl Host {
             chain: options.chain.clone(),
             client: options.client.clone(),
             secrets: options.secrets.clone(),
+            review: options.review.clone(),
             capture: Capture::new(known_secrets.clone()),
             known_secrets,
             start_gate: StartGate::default(),
@@ -254,6 +259,11 @@ impl Host {
     /// As [`Host::table`], for a short use: cheaper, but must not be held.
     pub(crate) fn peek_table(&self) -> arc_swap::Guard<Arc<RouteTable>> {
         self.shared.table.load()
+    }
+
+    /// Has all catalogs reviewed again whose review is of another [generation](CatalogReview::generation), in the background.
+    pub fn review_again(&self) {
+        self.shared.servers_changed.notify_one();
     }
 
     /// Subscribes to changes.
@@ -336,6 +346,7 @@ impl Host {
                 |(entry, known): (&Arc<RegisteredServer>, &TablePart)| TablePart::of(entry).is_same(known);
             made_of.servers.as_ref().is_some_and(|known| Arc::ptr_eq(known, &registry))
                 && registry.servers.iter().zip(&made_of.parts).all(is_newest)
+                && made_of.parts.iter().all(TablePart::is_settled)
         };
         tokio::select! {
             _ = made_of.wait_for(follows) => {}

@@ -24,8 +24,8 @@ mod subscriptions;
 mod view;
 
 pub use catalog::{
-    ListPages, ListedTool, Naming, Quarantined, ResourceRoute, Route, RouteTable, ServerPart, Validator,
-    list_page, qualified_uri, slugs,
+    CatalogReview, CatalogSource, HiddenItem, ListPages, ListedTool, Naming, Quarantined, ResourceRoute,
+    ReviewedCatalog, Route, RouteTable, ServerPart, Validator, list_page, qualified_uri, slugs,
 };
 pub use events::{ConfigProblem, HostChange, HostChanges, HostEvent, HostEventKind, HostEvents};
 pub use host::{Connector, Host, HostOptions, InProcess};

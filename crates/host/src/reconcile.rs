@@ -16,6 +16,7 @@ use toolbay_upstream::{
 
 use crate::{
     ConfigProblem, Connector, Host, HostEventKind, HostEvents, ServerState, Unavailable,
+    catalog::review::ReviewSlot,
     host::{ConnectInRoot, HostInner},
     servers::{
         instances::{Instances, roots::RootInstances},
@@ -379,7 +380,9 @@ impl HostInner {
         // One that is made with secrets is made for each start, and is the same in every folder.
         let in_root = in_root.filter(|_| config.secrets.is_empty());
         let bound = in_root.map(|in_root| (in_root, config.clone()));
+        let review = ReviewSlot::new(self.review.as_ref(), &config);
         let runner = self.run(settings, endpoint, config.permission, &tuning, kept, bound);
+        let runner = Arc::new(ServerRunner { review, ..runner });
         Arc::new(RegisteredServer { name: config.name.clone(), config: Some(config), tuning, runner })
     }
 
@@ -387,7 +390,7 @@ impl HostInner {
     pub(crate) fn embed(&self, name: ServerName, endpoint: Endpoint) -> Arc<RegisteredServer> {
         let tuning = Arc::new(ServerOptions::default());
         let settings = ServerSettings { client: self.client.clone(), ..ServerSettings::new(name.clone()) };
-        let runner = self.run(settings, endpoint, Permission::Enabled, &tuning, None, None);
+        let runner = Arc::new(self.run(settings, endpoint, Permission::Enabled, &tuning, None, None));
         Arc::new(RegisteredServer { name, config: None, tuning, runner })
     }
 
@@ -399,7 +402,7 @@ impl HostInner {
         tuning: &ServerOptions,
         kept: Option<Arc<Catalog>>,
         bound: Option<(Arc<ConnectInRoot>, Arc<ServerConfig>)>,
-    ) -> Arc<ServerRunner> {
+    ) -> ServerRunner {
         let settings = ServerSettings {
             start_gate: self.start_gate.clone(),
             budget: self.budget.clone(),
@@ -422,7 +425,7 @@ impl HostInner {
         });
         let another = Arc::new(move || start(more.clone(), endpoint.clone(), updates.clone(), &tasks));
         let instances = Instances::new(tuning.instances, handle.clone(), another);
-        Arc::new(ServerRunner { handle, instances, roots, status_context: context, kept })
+        ServerRunner { handle, instances, roots, status_context: context, kept, review: None }
     }
 }
 
@@ -448,7 +451,7 @@ impl RegisteredServer {
             start_took: *start_took,
             withheld_tools,
             tool_bytes: 0,
-            catalog: catalog.clone(),
+            catalog: self.reviewed(catalog, self.last_review().as_deref()),
             counts: self.handle().counts(),
             config: self.config.clone(),
         }
@@ -457,11 +460,12 @@ impl RegisteredServer {
 
 /// Whether two configurations of a server differ at most in whether it may run and how its offers are presented.
 fn is_same_launch(before: &ServerConfig, now: &ServerConfig) -> bool {
-    let ServerOptions { tools, tool, validate, .. } = &now.tuning;
+    let ServerOptions { tools, tool, validate, pins, .. } = &now.tuning;
     let tuning = ServerOptions {
         tools: tools.clone(),
         tool: tool.clone(),
         validate: *validate,
+        pins: *pins,
         ..before.tuning.clone()
     };
     now.endpoint == before.endpoint && now.secrets == before.secrets && now.tuning == tuning

@@ -143,6 +143,7 @@ impl Host {
             chain: base.chain.clone(),
             client: base.client.clone(),
             secrets: base.secrets.clone(),
+            review: base.review.clone(),
             known_secrets: base.known_secrets.clone(),
             capture: base.capture.clone(),
             start_gate: base.start_gate.clone(),

@@ -29,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("toolsearch", &["protocol"]),
     ("sandbox", &[]),
     ("code", &["supervise", "sandbox"]),
+    ("pins", &["protocol", "config"]),
     ("secrets", &["protocol", "supervise"]),
     ("oauth", &["transport"]),
     ("access", &["protocol", "transport", "oauth"]),
@@ -65,6 +66,7 @@ pub(super) const ALL: &[&str] = &[
     "oauth",
     "access",
     "builtin",
+    "pins",
     "panel",
 ];
 

@@ -150,6 +150,11 @@ impl Env {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/approvals.json"))
     }
 
+    /// The file with the pins of servers' definitions.
+    pub(crate) fn pins(&self) -> Option<PathBuf> {
+        self.state_dir.as_ref().map(|folder| folder.join("toolbay/pins.json"))
+    }
+
     /// The directory of descriptions: manifests of extensions, unpacked bundles, entries of the registry.
     pub(crate) fn extensions(&self) -> Option<PathBuf> {
         self.data_dir.as_ref().map(|folder| folder.join("toolbay/extensions"))

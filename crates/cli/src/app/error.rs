@@ -21,6 +21,8 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Approval(#[from] ApprovalError),
     #[error(transparent)]
+    Pins(#[from] toolbay_pins::PinFileError),
+    #[error(transparent)]
     Control(#[from] ControlError),
     #[error(transparent)]
     Secrets(#[from] SecretsError),

@@ -60,6 +60,7 @@ fn code(error: &CliError) -> u8 {
         CliError::Io(error) if error.kind() == ErrorKind::BrokenPipe => 0,
         CliError::Edit(_)
         | CliError::Approval(_)
+        | CliError::Pins(_)
         | CliError::Secrets(_)
         | CliError::HubTokens(_)
         | CliError::Declined

@@ -16,7 +16,9 @@ use toolbay_config::{
 };
 use toolbay_control::{HubStatus, Note};
 use toolbay_gateway::GatewayOptions;
-use toolbay_host::{Host, HostOptions, HubChain, InProcess, Naming, PendingPath, Shim, shim, slugs};
+use toolbay_host::{
+    CatalogReview, Host, HostOptions, HubChain, InProcess, Naming, PendingPath, Shim, shim, slugs,
+};
 use toolbay_policy::{Policy, PolicySet, Profile, ProfileName};
 use toolbay_protocol::ServerName;
 
@@ -30,6 +32,7 @@ use crate::{
         env::send_login_path,
         error::CliError,
         logins::Logins,
+        pins::DefinitionReview,
         reload::complaints,
         user_secrets::UserSecrets,
     },
@@ -84,6 +87,7 @@ impl HubPlan {
     /// readable.
     pub(crate) fn read(context: &Context) -> Result<Self, CliError> {
         let mut configuration = Configuration::find(context)?;
+        configuration.pins = DefinitionReview::of_user(context);
         let mut reading = configuration.read();
         if configuration.is_explicit
             && let Some(error) = reading.errors.pop()
@@ -324,6 +328,11 @@ impl HubPlan {
             chain: Some(self.chain.clone()),
             client: None,
             secrets: Some(secrets.lookup()),
+            review: self
+                .configuration
+                .as_ref()
+                .and_then(|configuration| configuration.pins.clone())
+                .map(|pins| pins as Arc<dyn CatalogReview>),
         };
         let host = Host::start(&self.servers, in_process, &options);
         // Set once, here.

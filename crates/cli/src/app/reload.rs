@@ -64,6 +64,8 @@ pub(crate) async fn follow(
         settings = Some(now);
         let servers = configuration.servers(reading);
         report(&context.out, &host.apply(&servers).await);
+        // What was approved meanwhile.
+        host.review_again();
         watch.changed().await;
     }
 }

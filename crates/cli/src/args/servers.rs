@@ -134,13 +134,13 @@ pub(crate) struct EntryArgs {
 pub(crate) struct ApproveArgs {
     /// Name of the server [default: ask for each]
     pub(crate) name: Option<String>,
-    /// All servers that need approval
+    /// All servers that need approval, or whose definitions do
     #[arg(long, conflicts_with = "name")]
     pub(crate) all: bool,
     /// Only show what would run and what changed
-    #[arg(long, conflicts_with_all = ["yes", "reject"])]
+    #[arg(long, visible_alias = "list", conflicts_with_all = ["yes", "reject"])]
     pub(crate) diff: bool,
-    /// Reject it; it is not asked about again until it changes
+    /// Reject its launch; it is not asked about again until it changes
     #[arg(long, conflicts_with = "yes")]
     pub(crate) reject: bool,
     /// Do not ask for confirmation

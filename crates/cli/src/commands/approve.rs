@@ -1,4 +1,6 @@
-//! `toolbay approve`: allows servers of the project to run, exactly as shown.
+//! `toolbay approve`: allows servers of the project to run, exactly as shown, and accepts definitions that changed.
+
+mod definitions;
 
 use serde_json::{Value, json};
 use toolbay_config::{
@@ -7,6 +9,7 @@ use toolbay_config::{
     visible,
 };
 
+use self::definitions::WaitingDefinitions;
 use super::get::verdict;
 use crate::{
     app::{
@@ -37,9 +40,13 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
     let survey = ConfiguredServers::read(context)?;
     let mut approvals = survey.configuration.approvals();
     let project = survey.configuration.project.clone();
+    let definitions = definitions::waiting(context, &survey, args.name.as_deref())?;
     let chosen = match &args.name {
         Some(name) => match of_project(&survey).into_iter().find(|it| it.server.name.as_str() == name) {
+            // One that was approved is not asked about again where its definitions are meant.
+            Some(placed) if !definitions.is_empty() && is_settled(&approvals, &survey, placed) => Vec::new(),
             Some(placed) => vec![placed],
+            None if !definitions.is_empty() => Vec::new(),
             None if survey.find(name).is_some() => {
                 context.out.note(&format!("`{name}` is from your own file and needs no approval"));
                 return Ok(());
@@ -48,10 +55,11 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
         },
         None => waiting(&survey),
     };
-    if chosen.is_empty() {
+    if chosen.is_empty() && definitions.is_empty() {
         context.out.note("no servers need approval");
     }
     let mut decisions = vec![ApproveDecision::Left; chosen.len()];
+    let mut approved = vec![false; definitions.len()];
     let is_asked = !args.yes && !args.reject && !args.diff && can_ask(context);
     if !context.out.json {
         warn_unpinned(context, &chosen);
@@ -62,12 +70,19 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
                 store(&mut approvals, &survey, placed, *decision)?;
             }
         }
+        for (waiting, is_approved) in definitions.iter().zip(&mut approved) {
+            waiting.show(context)?;
+            if is_asked && !args.all && approve_definitions(context, waiting).await? {
+                waiting.approve(context)?;
+                *is_approved = true;
+            }
+        }
     }
     let before: Vec<Value> = chosen.iter().map(|placed| json(&survey, &approvals, placed)).collect();
     let for_all = match args {
         ApproveArgs { reject: true, .. } => Some(ApproveDecision::Rejected),
         ApproveArgs { yes: true, .. } => Some(ApproveDecision::Approved),
-        _ if is_asked && args.all && !chosen.is_empty() => {
+        _ if is_asked && args.all && !(chosen.is_empty() && definitions.is_empty()) => {
             confirm(context, "Approve all of them?").await?.then_some(ApproveDecision::Approved)
         }
         _ => None,
@@ -77,17 +92,29 @@ pub(crate) async fn run(context: &Context, args: &ApproveArgs) -> Result<(), Cli
         for placed in &chosen {
             store(&mut approvals, &survey, placed, decision)?;
         }
+        if decision == ApproveDecision::Approved {
+            approved.fill(true);
+            definitions.iter().try_for_each(|waiting| waiting.approve(context))?;
+        }
     }
     if context.out.json {
         let servers = before.into_iter().zip(&chosen).map(|(mut server, placed)| {
             server["now"] = verdict(approvals.verdict(&project, &placed.launch)).into();
             server
         });
-        context.out.json_object(&json!({ "servers": servers.collect::<Vec<_>>() }))?;
+        let waiting =
+            definitions.iter().zip(&approved).map(|(waiting, is_approved)| waiting.json(*is_approved));
+        context.out.json_object(&json!({ "servers": servers.chain(waiting).collect::<Vec<_>>() }))?;
     }
     report(context, &chosen, &decisions);
+    for (waiting, _) in definitions.iter().zip(&approved).filter(|(_, is_approved)| **is_approved) {
+        context.out.note(&format!("{}: definitions approved", visible(waiting.name())));
+    }
     let left = chosen.iter().filter(|placed| !is_settled(&approvals, &survey, placed));
-    let left: Vec<String> = left.map(|placed| placed.server.name.as_str().to_owned()).collect();
+    let unapproved = definitions.iter().zip(&approved).filter(|(_, is_approved)| !**is_approved);
+    let left = left.map(|placed| placed.server.name.as_str());
+    let left = left.chain(unapproved.map(|(waiting, _)| waiting.name()));
+    let left: Vec<String> = left.map(str::to_owned).collect();
     match left.is_empty() || args.diff || is_asked {
         true => Ok(()),
         false => Err(CliError::NeedsApproval { servers: left }),
@@ -161,6 +188,11 @@ async fn question(context: &Context, placed: &Placed) -> Result<ApproveDecision,
     })
 }
 
+async fn approve_definitions(context: &Context, waiting: &WaitingDefinitions<'_>) -> Result<bool, CliError> {
+    let question = format!("Approve these definitions of `{}`? [y]es, [N]o: ", visible(waiting.name()));
+    Ok(matches!(ask(context, &question).await?.as_str(), "y" | "yes"))
+}
+
 /// Stores the decision for the launch that was shown: an entry that has changed meanwhile must be approved again.
 fn store(
     approvals: &mut Approvals,
@@ -199,7 +231,11 @@ fn show(
     let state = approvals.verdict(project, &placed.launch);
     let place = survey.written(placed).map(|written| format!(":{}", written.location)).unwrap_or_default();
     let name = out.paint.bold(&visible(placed.server.name.as_str()));
-    out.data(&format!("{name} in {}{place}: {}\n", short_path(context, &placed.file.path), verdict(state)))?;
+    out.data(&format!(
+        "{name} in {}{place}: {} (launch)\n",
+        short_path(context, &placed.file.path),
+        verdict(state)
+    ))?;
     for line in approvals.diff(project, &placed.launch) {
         let text = clean_line(line.to_string().trim_start_matches(['+', '-', '~']));
         let text = match &line {
@@ -242,17 +278,10 @@ fn json(survey: &ConfiguredServers, approvals: &Approvals, placed: &Placed) -> V
         DiffLine::Same(line) | DiffLine::Added(line) => Some(line.as_str()),
         DiffLine::Removed(_) | DiffLine::HiddenChange => None,
     });
-    let diff: Vec<Value> = lines
-        .iter()
-        .map(|line| match line {
-            DiffLine::Same(line) => json!({ "change": "same", "line": line }),
-            DiffLine::Added(line) => json!({ "change": "added", "line": line }),
-            DiffLine::Removed(line) => json!({ "change": "removed", "line": line }),
-            DiffLine::HiddenChange => json!({ "change": "hidden", "line": null }),
-        })
-        .collect();
+    let diff: Vec<Value> = lines.iter().map(diff_line).collect();
     json!({
         "name": placed.server.name.as_str(),
+        "approval": "launch",
         "file": placed.file.path,
         "verdict": verdict(approvals.verdict(project, &placed.launch)),
         "launch": launch.collect::<Vec<_>>(),
@@ -260,4 +289,13 @@ fn json(survey: &ConfiguredServers, approvals: &Approvals, placed: &Placed) -> V
         "overrides": overridden(survey, placed).map(|other| &other.file.path).collect::<Vec<_>>(),
         "floating_package": placed.server.floating_package(),
     })
+}
+
+fn diff_line(line: &DiffLine) -> Value {
+    match line {
+        DiffLine::Same(line) => json!({ "change": "same", "line": line }),
+        DiffLine::Added(line) => json!({ "change": "added", "line": line }),
+        DiffLine::Removed(line) => json!({ "change": "removed", "line": line }),
+        DiffLine::HiddenChange => json!({ "change": "hidden", "line": null }),
+    }
 }

@@ -58,6 +58,7 @@ async fn examine(context: &Context, args: &DoctorArgs) -> Result<(), CliError> {
     let only = args.server.as_deref();
     let mut report = DoctorReport::new(context);
     report.add(CONFIG, files::check(&configuration, &reading, only))?;
+    report.add(CONFIG, files::check_pins(context, &reading, only))?;
     report.add(CONFIG, secrets::check_files(&configuration, only))?;
     let names: Vec<&str> = servers.iter().map(|server| server.name.as_str()).collect();
     report.wait_for(&names);

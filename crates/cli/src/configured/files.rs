@@ -7,6 +7,7 @@ use std::{
     collections::BTreeMap,
     ffi::{OsStr, OsString},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use toolbay_bundle::{Descriptors, Machine, Platform};
@@ -26,6 +27,7 @@ use crate::{
         default_servers::DefaultServers,
         error::CliError,
         hub::absolute,
+        pins::DefinitionReview,
         user_secrets::UserSecrets,
     },
     args::Command,
@@ -44,6 +46,8 @@ pub(crate) struct Configuration {
     /// The servers that are offered without an entry.
     pub(crate) defaults: DefaultServers,
     reader: ScopeReader,
+    /// How the definitions of servers are pinned, where servers are run.
+    pub(crate) pins: Option<Arc<DefinitionReview>>,
     /// The secrets that servers may refer to.
     pub(crate) secrets: UserSecrets,
     /// The user's own file, whose commands for secrets count even if another file was given.
@@ -104,6 +108,7 @@ impl Configuration {
             project: project.unwrap_or_else(|| PathBuf::from("/")),
             is_explicit: typed.is_some(),
             complained: Vec::new(),
+            pins: None,
             secrets: UserSecrets::new(context),
             user_file: context.env.config_dir.as_deref().map(user_file),
             approvals: context.env.approvals(),
@@ -135,6 +140,9 @@ impl Configuration {
             }
         }
         self.secrets.set_commands(self.secret_commands(&reading));
+        if let Some(pins) = &self.pins {
+            pins.follow(&reading);
+        }
         reading
     }
 
@@ -171,9 +179,10 @@ impl Configuration {
         self.approvals.as_deref().map_or_else(|| Approvals::load(Path::new("")), Approvals::load)
     }
 
-    /// The files to watch: those with servers, and the one with approvals.
+    /// The files to watch: those with servers, and those with approvals and pins.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
-        self.reader.paths().into_iter().chain(self.approvals.clone()).collect()
+        let pins = self.pins.as_ref().map(|pins| pins.file().path().to_owned());
+        self.reader.paths().into_iter().chain(self.approvals.clone()).chain(pins).collect()
     }
 
     /// The first of the files that is there: the named one, else the project's, else the user's.

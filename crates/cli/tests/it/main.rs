@@ -32,6 +32,7 @@ mod login; // logins at protected servers, with a real authorization server
 mod login_path; // where servers find programs when a desktop starts the hub
 mod matrix; // clients of every revision in front of servers of every revision
 mod odd_tools; // definitions of tools that break clients
+mod pins; // definitions that change after they were pinned
 mod policy; // profiles and rules
 mod principals; // several principals on one hub
 mod program; // starts the binary

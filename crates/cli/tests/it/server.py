@@ -6,7 +6,9 @@ import sys
 TOOLS = [
     {
         "name": "echo",
-        "description": "Echoes \x1b[2J\u202e\u200b\U000e0041 its arguments\nsecond line",
+        "description": "Echoes its arguments"
+        if "--plain" in sys.argv
+        else "Echoes \x1b[2J\u202e\u200b\U000e0041 its arguments\nsecond line",
         "inputSchema": {
             "type": "object",
             "properties": {"text": {"type": "string"}, "n": {"type": "number"}, "flag": {"type": "boolean"}},

@@ -24,7 +24,9 @@ fn home() -> Home {
 /// A file with a server of that name.
 fn settings(home: &Home, server: &str) -> String {
     let script = home.path("server.py");
-    format!("[hub]\nlinger = \"300ms\"\n\n[servers.{server}]\ncommand = \"python3\"\nargs = [{script:?}]\n")
+    format!(
+        "[hub]\nlinger = \"300ms\"\n\n[servers.{server}]\ncommand = \"python3\"\nargs = [{script:?}, \"--plain\"]\n"
+    )
 }
 
 /// The hub that serves what counts in the home, as it says itself.

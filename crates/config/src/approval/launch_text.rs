@@ -229,7 +229,7 @@ impl fmt::Display for DiffLine {
 }
 
 /// Compares two lists of lines. Where lines were replaced, the removed ones come before the added ones.
-pub(super) fn line_diff(old: &[String], new: &[String]) -> Vec<DiffLine> {
+pub fn line_diff(old: &[String], new: &[String]) -> Vec<DiffLine> {
     let deadline = Instant::now() + MAX_TIME;
     let operations = capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(deadline));
     let changes = operations.iter().flat_map(|operation| operation.iter_changes(old, new));

@@ -82,7 +82,7 @@ pub(crate) const ENTRY: [&str; 13] = [
 ];
 
 /// In `[servers.NAME]`: settings, the fields of `ServerOptions`.
-pub(crate) const TUNING: [&str; 28] = [
+pub(crate) const TUNING: [&str; 29] = [
     "startup_timeout",
     "idle_timeout",
     "total_timeout",
@@ -96,6 +96,7 @@ pub(crate) const TUNING: [&str; 28] = [
     "ca",
     "revision",
     "validate",
+    "pins",
     "max_in_flight",
     "max_waiting",
     "serialize_writes",

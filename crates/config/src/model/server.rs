@@ -128,6 +128,8 @@ pub struct ServerOptions {
     pub revision: RevisionSetting,
     /// How arguments that do not match the tool's schema are handled.
     pub validate: Validate,
+    /// What happens when its definitions change; without it, what its scope says.
+    pub pins: Option<PinMode>,
     /// Calls at the server at once.
     pub max_in_flight: Option<usize>,
     /// Calls that may wait for that.
@@ -283,4 +285,16 @@ pub enum Validate {
     Warn,
     /// Arguments are not checked.
     Off,
+}
+
+/// What happens when the definitions of a server are not those that were pinned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PinMode {
+    /// Nothing is pinned.
+    Off,
+    /// It is reported.
+    Warn,
+    /// What changed or is new is not offered until it is approved.
+    Quarantine,
 }

@@ -6,14 +6,17 @@ use bytes::Bytes;
 use tokio::{
     sync::mpsc,
     task::JoinHandle,
-    time::{Duration, interval},
+    time::{Duration, interval, sleep_until},
 };
 use toolbay_protocol::{Notification, ServerName, method};
 use toolbay_upstream::{Catalog, CatalogKind, LogSource, ServerHandle};
 
 use crate::{
-    Host, HostChange, RouteTable, ServerPart,
-    catalog::{CheckedTool, UncheckedTools},
+    Host, HostChange, HostEventKind, RouteTable, ServerPart,
+    catalog::{
+        CheckedTool, Quarantined, UncheckedTools,
+        review::{CatalogRecord, Unreviewed},
+    },
     host::{HostInner, TableInputs},
     servers::{
         instances::roots::RootInstances,
@@ -31,12 +34,28 @@ pub(crate) struct TablePart {
     entry: Arc<RegisteredServer>,
     catalog: Arc<Catalog>,
     is_offered: bool,
+    /// The last review of its catalog, perhaps of the one before.
+    review: Option<Arc<CatalogRecord>>,
 }
 
 impl TablePart {
     pub(crate) fn of(entry: &Arc<RegisteredServer>) -> Self {
         let catalog = entry.handle().status().borrow().catalog.clone();
-        Self { is_offered: entry.state().is_offered(), entry: entry.clone(), catalog }
+        let review = entry.last_review();
+        Self { is_offered: entry.state().is_offered(), entry: entry.clone(), catalog, review }
+    }
+
+    /// The catalog as it is offered, reviewed where it is.
+    fn offered(&self) -> Arc<Catalog> {
+        match self.is_offered {
+            true => self.entry.reviewed(&self.catalog, self.review.as_deref()),
+            false => Arc::default(),
+        }
+    }
+
+    /// Whether nothing of it waits for a review.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.entry.is_settled(&self.catalog, self.review.as_deref())
     }
 
     fn is_kept(&self) -> bool {
@@ -47,6 +66,10 @@ impl TablePart {
         Arc::ptr_eq(&self.entry, &other.entry)
             && Arc::ptr_eq(&self.catalog, &other.catalog)
             && self.is_offered == other.is_offered
+            && match (&self.review, &other.review) {
+                (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+                (one, other) => one.is_none() && other.is_none(),
+            }
     }
 }
 
@@ -75,6 +98,23 @@ impl ServersSnapshot {
         let parts = self.parts.iter().filter(|part| part.is_offered && !part.is_kept());
         UncheckedTools { lists: parts.map(of_part).collect() }
     }
+
+    /// The catalogs that must be reviewed before they are offered. Those of servers that a view shares are reviewed by its base.
+    fn unreviewed(&self, shared: &HostInner) -> Option<Unreviewed> {
+        let parts = self.parts.iter().filter(|part| part.is_offered && shared.is_own(&part.entry));
+        Unreviewed::among(
+            shared.review.as_ref(),
+            parts.map(|part| (part.entry.clone(), part.catalog.clone())),
+        )
+    }
+
+    /// The same moment, with what was reviewed since.
+    fn with_reviews(mut self) -> Self {
+        for part in &mut self.parts {
+            part.review = part.entry.last_review();
+        }
+        self
+    }
 }
 
 /// The running check of tools.
@@ -82,7 +122,8 @@ type ToolChecks = JoinHandle<Vec<(Bytes, CheckedTool)>>;
 
 /// Rebuilds the table whenever a server or catalog changes, and sends what changed in it.
 ///
-/// Many tools are checked on a thread of their own: schemas that take long must not block other work.
+/// Many tools are checked on a thread of their own: schemas that take long must not block other work. Catalogs are reviewed on another,
+/// which may wait for the disk; the table does not wait for that.
 pub(crate) async fn maintain_table(
     shared: Arc<HostInner>,
     mut parts: Vec<TablePart>,
@@ -93,6 +134,7 @@ pub(crate) async fn maintain_table(
     let mut checking: Option<(ServersSnapshot, ToolChecks)> = None;
     // Whether the table must be built although servers and catalogs are the same.
     let mut is_stale = false;
+    let mut reviewing: Option<JoinHandle<()>> = None;
     // A server which was up before this task ran is not overlooked.
     shared.servers_changed.notify_one();
     loop {
@@ -126,9 +168,21 @@ pub(crate) async fn maintain_table(
                 };
                 let _ = shared.changes.send(change(server, notification)); // there may be no listeners
             }
+            is_done = reviewed(&mut reviewing) => {
+                reviewing = None;
+                if is_done {
+                    shared.servers_changed.notify_one();
+                }
+            }
+            () = due(&shared, &parts), if reviewing.is_none() => shared.servers_changed.notify_one(),
             () = shared.servers_changed.notified(), if checking.is_none() => {
                 let snapshot = ServersSnapshot::now(&shared);
                 let unchecked = snapshot.unchecked(&shared);
+                if reviewing.is_none()
+                    && let Some(unreviewed) = snapshot.unreviewed(&shared)
+                {
+                    reviewing = Some(shared.tasks.spawn_blocking(move || unreviewed.review()));
+                }
                 if unchecked.is_little() {
                     rebuild(&shared, snapshot, &mut parts, unchecked.check(), &mut is_stale);
                 } else {
@@ -161,6 +215,24 @@ async fn next(base: &mut Option<BaseFeed>) -> BaseEvent {
     }
 }
 
+/// Resolves when a catalog should be reviewed again; pending while none should.
+async fn due(shared: &HostInner, parts: &[TablePart]) {
+    let parts = parts.iter().filter(|part| part.is_offered && shared.is_own(&part.entry));
+    let reviews = parts.filter_map(|part| part.review.as_ref());
+    match reviews.filter_map(|record| record.again_at()).min() {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Whether the running review came to its end; pending while there is none.
+async fn reviewed(reviewing: &mut Option<JoinHandle<()>>) -> bool {
+    match reviewing {
+        Some(reviewing) => reviewing.await.is_ok(),
+        None => std::future::pending().await,
+    }
+}
+
 /// The result of the running check; pending while there is none.
 async fn finished(checking: &mut Option<(ServersSnapshot, ToolChecks)>) -> Vec<(Bytes, CheckedTool)> {
     match checking {
@@ -173,7 +245,13 @@ async fn finished(checking: &mut Option<(ServersSnapshot, ToolChecks)>) -> Vec<(
 /// Builds the first table from the cache, for clients that connect before the servers are up.
 pub(crate) fn build_first_table(shared: &Arc<HostInner>) -> Vec<TablePart> {
     let mut parts = Vec::new();
-    rebuild(shared, ServersSnapshot::now(shared), &mut parts, Vec::new(), &mut false);
+    let mut snapshot = ServersSnapshot::now(shared);
+    // No server is up yet, so nothing is written.
+    if let Some(unreviewed) = snapshot.unreviewed(shared) {
+        unreviewed.review();
+        snapshot = snapshot.with_reviews();
+    }
+    rebuild(shared, snapshot, &mut parts, Vec::new(), &mut false);
     parts
 }
 
@@ -205,9 +283,8 @@ fn build_table(
         .iter()
         .zip(registry.slugs())
         .map(|(part, slug)| {
-            let catalog = if part.is_offered { part.catalog.clone() } else { Arc::default() };
             let OfferedCatalog { catalog, rules, has_resources } =
-                shared.offered(&part.entry, slug, &catalog);
+                shared.offered(&part.entry, slug, &part.offered());
             ServerPart {
                 server: part.entry.handle().clone(),
                 slug: slug.clone(),
@@ -225,7 +302,29 @@ fn build_table(
         let unknown = tools.filter(|tool| before.checked(tool).is_none());
         checked.extend(unknown.filter_map(|tool| Some((tool.clone(), shared.checked_by_base(tool)?))));
     }
-    let (table, changed) = before.next(&offers, shared.naming(), checked);
+    let (mut table, changed) = before.next(&offers, shared.naming(), checked);
+    for part in parts.iter().filter(|part| part.is_offered) {
+        let Some(reviewed) = part.review.as_ref().and_then(|record| record.reviewed()) else { continue };
+        let server = part.entry.handle();
+        for note in &reviewed.notes {
+            let is_known = before.notes().any(|(name, known)| name == server.name() && known == note);
+            if !is_known && shared.is_own(&part.entry) {
+                let (server, note) = (server.name().clone(), note.as_str().into());
+                shared.events.note(HostEventKind::Reviewed { server, note });
+            }
+            table.remarks.push((server.clone(), note.clone()));
+        }
+        // In a view, what is hidden may be something that its caller must not know of.
+        if shared.view.is_some() {
+            continue;
+        }
+        table.quarantined.extend(reviewed.hidden.iter().map(|item| Quarantined {
+            server: part.entry.name.clone(),
+            kind: item.kind,
+            name: item.name.clone(),
+            reason: item.reason.clone(),
+        }));
+    }
     remark(registry, shared, &before, &table);
     for entry in registry.servers.iter().filter(|entry| shared.is_own(entry)) {
         let flaws = table.quarantined.iter().filter(|flaw| flaw.server == entry.name).count();

@@ -11,7 +11,7 @@ use toolbay_protocol::ServerName;
 use toolbay_upstream::{Catalog, ServerHandle, StatusObserver};
 
 use crate::{
-    catalog::slugs,
+    catalog::{review::ReviewSlot, slugs},
     servers::instances::{Instances, roots::RootInstances},
 };
 
@@ -41,6 +41,8 @@ pub(crate) struct ServerRunner {
     pub(crate) status_context: Arc<StatusContext>,
     /// Its catalog from the cache.
     pub(crate) kept: Option<Arc<Catalog>>,
+    /// The last review of its catalog, where catalogs are reviewed.
+    pub(crate) review: Option<ReviewSlot>,
 }
 
 /// What the state of a server depends on besides its connection.

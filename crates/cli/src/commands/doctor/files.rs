@@ -4,11 +4,15 @@ use std::{fs, io, os::unix::fs::MetadataExt, path::Path};
 
 use toolbay_config::{
     ConfigError, ConfigFile, Problem,
-    scope::{Overridden, OverrideReason, Reading},
+    scope::{Overridden, OverrideReason, Placed, Reading},
 };
+use toolbay_pins::{PinFile, PinMode};
 
 use super::report::Finding;
-use crate::{app::cycle::ITSELF, configured::files::Configuration};
+use crate::{
+    app::{context::Context, cycle::ITSELF, pins::subject},
+    configured::files::Configuration,
+};
 
 const CHECK: &str = "config";
 
@@ -49,6 +53,32 @@ pub(super) fn check(configuration: &Configuration, reading: &Reading, only: Opti
         findings.push(Finding::odd("approvals", message).fix("approve again with `toolbay approve`"));
     }
     findings
+}
+
+/// Definitions that are not as they were pinned.
+pub(super) fn check_pins(context: &Context, reading: &Reading, only: Option<&str>) -> Vec<Finding> {
+    const CHECK: &str = "pins";
+    let Some(path) = context.env.pins() else { return Vec::new() };
+    let pins = match PinFile::at(&path).read() {
+        Ok(pins) => pins,
+        Err(error) => return vec![Finding::bad(CHECK, error.to_string())],
+    };
+    let placed = reading.merged.servers.iter();
+    let of = |placed: &Placed| {
+        let subject = subject(placed)?;
+        let known = pins.get(&subject.server).filter(|known| known.launch == subject.launch)?;
+        let waiting = known.waiting();
+        let (name, first) = (placed.server.name.as_str(), waiting.first()?);
+        let more =
+            if waiting.len() > 1 { format!(", and {} more", waiting.len() - 1) } else { String::new() };
+        let hidden = match subject.mode {
+            PinMode::Quarantine => "; not offered until approved",
+            PinMode::Warn | PinMode::Off => "",
+        };
+        let message = format!("definitions are not as they were pinned: {first}{more}{hidden}");
+        Some(Finding::odd(CHECK, message).fix(format!("toolbay approve {name}")).about(name))
+    };
+    placed.filter(|it| only.is_none_or(|only| it.server.name.as_str() == only)).filter_map(of).collect()
 }
 
 fn entries(path: &Path, file: &ConfigFile, only: Option<&str>) -> Vec<Finding> {
