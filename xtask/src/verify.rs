@@ -48,6 +48,9 @@ const CHECKS: &[Check] = &[
         "servers that are killed 200 times leave files old or new, and lose no memory that they acknowledged",
         |_| tests_with("TOOLBAY_KILLS", "200", &["memory::processes", "built_in::crashes"]),
     ),
+    ("audit", "a hub that is killed 100 times under load has recorded every call that it answered", |_| {
+        tests_with("TOOLBAY_AUDIT_KILLS", "100", &["audit::kills"])
+    }),
     ("races", "100,000 accesses while links on the way are swapped: none leads out", |_| {
         tests_with("TOOLBAY_RACES", "100000", &["races::"])
     }),

@@ -1,5 +1,6 @@
 //! Shared by all commands: environment, configuration, hubs, signals, errors.
 
+pub(crate) mod audit;
 mod authorization_proxy;
 pub(crate) mod base64;
 pub(crate) mod built_in;

@@ -157,6 +157,8 @@ pub(crate) enum Command {
     /// Create, list and revoke tokens for clients of a shared hub
     #[command(subcommand)]
     Token(TokenSubcommand),
+    /// Show and verify the records of calls
+    Audit(AuditArgs),
     /// Log in at a protected server
     Login(LoginArgs),
     /// Log out of a server: remove its tokens, and revoke them
@@ -449,6 +451,38 @@ pub(crate) struct LogsArgs {
     /// Follow the output until Ctrl-C
     #[arg(long, short)]
     pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// Check that no record was changed, removed, moved or cut off
+    #[arg(long, conflicts_with_all = ["since", "server", "principal", "outcome", "follow"])]
+    pub(crate) verify: bool,
+    /// Only calls since then, such as 2h, 3days or 2026-07-28T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = point_in_time)]
+    pub(crate) since: Option<humantime::Timestamp>,
+    /// Only calls to this server
+    #[arg(long)]
+    pub(crate) server: Option<String>,
+    /// Only calls of this principal
+    #[arg(long)]
+    pub(crate) principal: Option<String>,
+    /// Only calls that ended so: success, tool_error, protocol_error, denied, cancelled, timeout, input_required
+    #[arg(long)]
+    pub(crate) outcome: Option<toolbay_audit::CallOutcome>,
+    /// Follow the records until Ctrl-C
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+}
+
+/// A time, or how long it is ago.
+fn point_in_time(text: &str) -> Result<humantime::Timestamp, String> {
+    if let Ok(ago) = humantime::parse_duration(text) {
+        let time = std::time::SystemTime::now().checked_sub(ago);
+        return time.map(humantime::Timestamp::from).ok_or_else(|| "that is too long ago".to_owned());
+    }
+    text.parse()
+        .map_err(|_| "expected a duration such as 2h, or a time such as 2026-07-28T12:00:00Z".to_owned())
 }
 
 #[derive(Debug, Args)]

@@ -3,6 +3,7 @@
 mod add;
 mod alone;
 mod approve;
+mod audit;
 mod builtin;
 mod call;
 mod codebase;
@@ -59,6 +60,7 @@ pub(crate) async fn run(context: &Context) -> Result<(), CliError> {
         Some(Command::Enable(args)) => known(context, entry::enable(context, args)).await,
         Some(Command::Disable(args)) => known(context, entry::disable(context, args)).await,
         Some(Command::Approve(args)) => approve::run(context, args).await,
+        Some(Command::Audit(args)) => audit::run(context, args).await,
         Some(Command::Import(args)) => import::run(context, args).await,
         Some(Command::Export(args)) => export::run(context, args),
         Some(Command::Config(command)) => config::run(context, command),

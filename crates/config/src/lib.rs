@@ -43,6 +43,7 @@ pub use files::replace::{Durability, replace_file};
 pub use files::small::{read_small, read_small_text};
 pub use format::entry::Extension;
 pub use format::native::schema;
+pub use format::native::{AuditFailure, AuditFile, AuditSection};
 pub use format::native::{AuthFile, AuthProxyFile, AuthSection, ClaimFile, ClientSecret, IntrospectionFile};
 pub use format::native::{HubFile, Listen, PolicySection, ProfileEntry, SecretCommands};
 pub use format::remote::check_remote;

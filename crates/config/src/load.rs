@@ -17,8 +17,9 @@ use root::{ProjectRoot, in_full};
 use toolbay_protocol::{InvalidSecretName, ServerName};
 
 use crate::{
-    AuthSection, Extension, Format, HubFile, Location, Permission, PolicySection, Problem, ProfileEntry,
-    ReadFiles, SecretCommands, ServerConfig, ServerEndpoint, Syntax, Template, Variables, WrittenServer,
+    AuditSection, AuthSection, Extension, Format, HubFile, Location, Permission, PolicySection, Problem,
+    ProfileEntry, ReadFiles, SecretCommands, ServerConfig, ServerEndpoint, Syntax, Template, Variables,
+    WrittenServer,
     env::decides_what_runs,
     files::{
         ownership::{self, OwnershipError},
@@ -79,6 +80,8 @@ pub struct ConfigFile {
     pub profiles: Vec<ProfileEntry>,
     /// Rules for calls, in our own format.
     pub policy: PolicySection,
+    /// What is recorded of calls.
+    pub audit: AuditSection,
     /// Commands that print secrets, in our own format.
     pub secret_commands: SecretCommands,
     /// What is ignored because the file is a project's.
@@ -251,6 +254,7 @@ fn parse_from(
         reader.file.auth = section.auth;
         reader.file.profiles = section.profiles;
         reader.file.policy = section.policy;
+        reader.file.audit = section.audit;
         reader.file.secret_commands = section.secret_commands;
         reader.file.problems.extend(section.problems);
     }
@@ -397,7 +401,7 @@ impl FileReader<'_> {
             |key: &&Key| key.text != "servers" && (is_ours || native::TOP.contains(&key.text.as_str()));
         let ignored = keys.filter(is_ignored).take(native::MOST_PROBLEMS).map(|key| {
             let message = match key.text.as_str() {
-                "hub" | "auth" | "profiles" | "policy" => {
+                "hub" | "auth" | "audit" | "profiles" | "policy" => {
                     let name = &key.text;
                     format!("`[{name}]` is ignored in a project file; it belongs in your own toolbay.toml")
                 }

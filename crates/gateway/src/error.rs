@@ -64,6 +64,12 @@ pub(crate) fn beyond_tier(tool: &str, tier: Tier) -> ErrorObject {
     ErrorObject::new(ErrorCode::INVALID_PARAMS, message)
 }
 
+/// A call that could not be recorded.
+pub(crate) fn not_recorded(why: &str) -> ErrorObject {
+    let message = format!("the call was refused, because it could not be recorded: {why}");
+    ErrorObject::new(ErrorCode::INTERNAL_ERROR, message)
+}
+
 /// A revision that we do not speak.
 pub(crate) fn unsupported_version(requested: &str) -> ErrorObject {
     let data = json!({ "supported": supported_versions(), "requested": requested });

@@ -10,6 +10,7 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_access::{Access, Authenticator, PublicUrl, ServerLogins, proxy::AuthorizationProxy};
+use toolbay_audit::AuditLog;
 use toolbay_code::CodeRunner;
 use toolbay_host::{CatalogKind, Host};
 use toolbay_policy::{PolicySet, Profile, ProfileName};
@@ -92,6 +93,8 @@ pub struct GatewayOptions {
     pub task_key: Option<PathBuf>,
     /// The server as which it presents itself; without it, the hub.
     pub identity: Option<GatewayIdentity>,
+    /// The log in which calls are recorded.
+    pub audit: Option<Arc<AuditLog>>,
     /// How long the first requests for a list wait for servers that are starting, where no catalog is cached; zero for not at all.
     pub first_list_wait: Duration,
     /// Which tools clients are listed.
@@ -124,6 +127,7 @@ impl Default for GatewayOptions {
             session_idle: Duration::from_secs(3600),
             task_key: None,
             identity: None,
+            audit: None,
             first_list_wait: Duration::from_secs(2),
             exposure: ExposureOptions::default(),
             code: None,
@@ -206,6 +210,15 @@ impl Gateway {
         let views = Views::new(options.principal_servers.clone(), options.policy.clone());
         let usage = PrincipalUsage::new(options.principal_limits.clone());
         let hub_tools = HubTools::new(&options);
+        if let Some(audit) = &options.audit {
+            let (confirm, stopping) = (audit.confirm(), host.stopping());
+            host.tasks().spawn(async move {
+                tokio::select! {
+                    () = confirm => {}
+                    () = stopping => {}
+                }
+            });
+        }
         Arc::new(Self {
             host,
             open_access: options.open_access(),

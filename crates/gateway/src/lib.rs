@@ -16,6 +16,7 @@
 
 #![forbid(unsafe_code)]
 
+mod audit;
 mod capture;
 mod client_roots;
 mod connected_clients;

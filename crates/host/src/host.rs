@@ -1,6 +1,7 @@
 //! The host: starts the configured servers and offers them as one.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap},
     ffi::OsString,
     fmt,
@@ -370,6 +371,11 @@ impl Host {
     /// The capture of messages between clients and servers.
     pub fn capture(&self) -> &Capture {
         &self.shared.capture
+    }
+
+    /// A text without the values of secrets that servers were started with.
+    pub fn hide_secrets<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        self.shared.known_secrets.hide(text)
     }
 
     /// Tokio tasks of listeners of this host; they end with it.

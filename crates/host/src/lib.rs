@@ -30,7 +30,7 @@ pub use catalog::{
 pub use events::{ConfigProblem, HostChange, HostChanges, HostEvent, HostEventKind, HostEvents};
 pub use host::{Connector, Host, HostOptions, InProcess};
 pub use reconcile::{ApplyReport, ServerError, ServerStatus};
-pub use router::{ConsentRequest, HostRequest, Resume, Routed, Unavailable};
+pub use router::{ConsentRequest, HostRequest, RequestTarget, Resume, Routed, Unavailable};
 pub use servers::auth::{AuthenticationError, Authorizers};
 pub use servers::launch::{connect_options, refusing, server_endpoint, server_settings};
 pub use servers::secrets::{SecretFuture, SecretLookup, completion};

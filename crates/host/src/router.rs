@@ -10,8 +10,8 @@ use smallvec::SmallVec;
 use toolbay_config::Validate;
 use toolbay_policy::{Decision, Denial, Rule};
 use toolbay_protocol::{
-    ErrorCode, ErrorObject, MethodCall, ObjectBuilder, Request, Scanner, ServerName, Span, decode_string,
-    header_params::HeaderParam, method,
+    ErrorCode, ErrorObject, MethodCall, ObjectBuilder, Request, Scanner, ServerName, Span, Tier,
+    decode_string, header_params::HeaderParam, method,
 };
 use toolbay_upstream::{Call, CallEventSender, Caller, InFlight, LogSource, ServerHandle, Timeouts};
 
@@ -83,6 +83,17 @@ struct RequestChange {
     timeouts: Option<Timeouts>,
 }
 
+/// What a request is about.
+#[derive(Debug, Clone, Default)]
+pub struct RequestTarget {
+    /// The server.
+    pub server: Option<ServerName>,
+    /// The name or URI that the server uses, where the client uses another.
+    pub own_name: Option<String>,
+    /// Whether it is a tool that may destroy something, by its annotations.
+    pub may_destroy: bool,
+}
+
 impl Host {
     /// Sends a request that names a tool, a resource or a prompt to the server that owns it.
     pub fn dispatch(&self, host_request: HostRequest) -> Routed {
@@ -133,6 +144,34 @@ impl Host {
         // Duplicate keys are refused when it is sent.
         let faults = faults(route, arguments, !call.has_wide_numbers).ok()?;
         faults.filter(|_| route.validate == Validate::Enforce)
+    }
+
+    /// What a request is about, as far as it names something that a server has.
+    pub fn target_of(&self, request: &Request) -> RequestTarget {
+        let (call, table) = (&request.call, self.peek_table());
+        let own_name = |renamed: Option<&Bytes>| {
+            renamed.and_then(|name| decode_string(name)).map(|name| name.into_owned())
+        };
+        let of = |route: &Route| RequestTarget {
+            server: Some(route.server.name().clone()),
+            own_name: own_name(route.renamed.as_ref()),
+            may_destroy: route.tier == Tier::Destructive,
+        };
+        let found = match call.method() {
+            method::TOOLS_CALL => call.string_param("name").and_then(|name| table.tool(&name).map(of)),
+            method::PROMPTS_GET => call.string_param("name").and_then(|name| table.prompt(&name).map(of)),
+            method::RESOURCES_READ => call.string_param("uri").and_then(|uri| {
+                let route = table.resource(&uri).ok()?;
+                let own_name = own_name(route.renamed.as_ref());
+                Some(RequestTarget {
+                    server: Some(route.server.name().clone()),
+                    own_name,
+                    may_destroy: false,
+                })
+            }),
+            _ => None,
+        };
+        found.unwrap_or_default()
     }
 
     fn dispatch_tool(&self, host_request: HostRequest, consent: Consent) -> Result<Routed, ErrorObject> {

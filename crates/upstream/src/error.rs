@@ -249,6 +249,11 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Whether it took too long.
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, Self::NotReady { .. } | Self::Idle { .. } | Self::TooLong { .. })
+    }
+
     /// Whether the call certainly never reached the server, so that sending it again is safe.
     pub fn is_retryable(&self) -> bool {
         match self {

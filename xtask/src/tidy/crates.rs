@@ -23,13 +23,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("host", &["protocol", "transport", "upstream", "config", "policy"]),
     ("agent", &["protocol", "transport", "upstream", "config", "bundle", "server", "host"]),
     ("control", &["protocol", "host", "config"]),
-    ("gateway", &["protocol", "translate", "transport", "host", "access", "policy", "toolsearch", "code"]),
+    (
+        "gateway",
+        &["protocol", "translate", "transport", "host", "access", "policy", "toolsearch", "code", "audit"],
+    ),
     ("files", &[]),
     ("search", &["files"]),
     ("toolsearch", &["protocol"]),
     ("sandbox", &[]),
     ("code", &["supervise", "sandbox"]),
     ("pins", &["protocol", "config"]),
+    ("audit", &["protocol"]),
     ("secrets", &["protocol", "supervise"]),
     ("oauth", &["transport"]),
     ("access", &["protocol", "transport", "oauth"]),
@@ -67,6 +71,7 @@ pub(super) const ALL: &[&str] = &[
     "access",
     "builtin",
     "pins",
+    "audit",
     "panel",
 ];
 

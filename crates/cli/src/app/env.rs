@@ -155,6 +155,11 @@ impl Env {
         self.state_dir.as_ref().map(|folder| folder.join("toolbay/pins.json"))
     }
 
+    /// The directory of the audit log.
+    pub(crate) fn audit(&self) -> Option<PathBuf> {
+        self.state_dir.as_ref().map(|folder| folder.join("toolbay/audit"))
+    }
+
     /// The directory of descriptions: manifests of extensions, unpacked bundles, entries of the registry.
     pub(crate) fn extensions(&self) -> Option<PathBuf> {
         self.data_dir.as_ref().map(|folder| folder.join("toolbay/extensions"))

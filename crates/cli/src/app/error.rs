@@ -23,6 +23,11 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Pins(#[from] toolbay_pins::PinFileError),
     #[error(transparent)]
+    Audit(#[from] toolbay_audit::AuditError),
+    /// Records were changed or are missing.
+    #[error("{count} audit logs are not as they were written")]
+    AuditNotIntact { count: usize },
+    #[error(transparent)]
     Control(#[from] ControlError),
     #[error(transparent)]
     Secrets(#[from] SecretsError),

@@ -61,6 +61,8 @@ fn code(error: &CliError) -> u8 {
         CliError::Edit(_)
         | CliError::Approval(_)
         | CliError::Pins(_)
+        | CliError::Audit(_)
+        | CliError::AuditNotIntact { .. }
         | CliError::Secrets(_)
         | CliError::HubTokens(_)
         | CliError::Declined

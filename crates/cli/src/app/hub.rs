@@ -11,8 +11,8 @@ use std::{
 use serde_json::{Value, json};
 use toolbay_builtin::hub::{StatusSource, hub};
 use toolbay_config::{
-    AuthSection, HubFile, Permission, PolicySection, ProfileEntry, ServerConfig, Start, scope::user_file,
-    shell_to_ask,
+    AuditSection, AuthSection, HubFile, Permission, PolicySection, ProfileEntry, ServerConfig, Start,
+    scope::user_file, shell_to_ask,
 };
 use toolbay_control::{HubStatus, Note};
 use toolbay_gateway::GatewayOptions;
@@ -65,6 +65,8 @@ pub(crate) struct HubPlan {
     profiles: Vec<ProfileEntry>,
     /// What happens to their calls.
     policy: PolicySection,
+    /// What is recorded of calls.
+    pub(crate) audit: AuditSection,
     servers: Vec<ServerConfig>,
     naming: Option<Naming>,
     /// Whether nothing is configured.
@@ -108,7 +110,7 @@ impl HubPlan {
         }
         let identity = configuration.identity(&reading);
         let mut hub = reading.hub.clone();
-        let auth = reading.auth.clone();
+        let (auth, audit) = (reading.auth.clone(), reading.audit.clone());
         let (profiles, policy) = (reading.profiles.clone(), reading.policy.clone());
         if let Some(own) = configuration.is_explicit.then(|| user_settings(context, &configuration)).flatten()
         {
@@ -129,6 +131,7 @@ impl HubPlan {
             auth,
             profiles,
             policy,
+            audit,
             servers: configuration.servers(reading),
             configuration: Some(configuration),
             naming: None,
@@ -151,6 +154,7 @@ impl HubPlan {
                 auth: AuthSection::Absent,
                 profiles: Vec::new(),
                 policy: PolicySection::Absent,
+                audit: AuditSection::Absent,
                 servers: file.servers,
                 naming: Some(Naming::None),
                 tells_of_itself: false,

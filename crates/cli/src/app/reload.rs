@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use toolbay_config::{AuthSection, ConfigError, HubFile, WatchMethod, scope::Reading, watch_files};
+use toolbay_config::{
+    AuditSection, AuthSection, ConfigError, HubFile, WatchMethod, scope::Reading, watch_files,
+};
 use toolbay_gateway::Gateway;
 use toolbay_host::{ApplyReport, ConfigProblem, Host};
 use toolbay_policy::PolicySet;
@@ -28,7 +30,7 @@ pub(crate) async fn follow(
     if let WatchMethod::Polled { reason } = watch.method() {
         tracing::warn!("configuration files are polled every second: {reason}");
     }
-    let mut settings: Option<(HubFile, AuthSection)> = None;
+    let mut settings: Option<(HubFile, AuthSection, AuditSection)> = None;
     let mut policy: Option<PolicySet> = None;
     loop {
         // Read after the watch has begun, so that no change is missed.
@@ -55,11 +57,11 @@ pub(crate) async fn follow(
             }
             policy = Some(set);
         }
-        let now = (reading.hub.clone(), reading.auth.clone());
+        let now = (reading.hub.clone(), reading.auth.clone(), reading.audit.clone());
         if settings.as_ref().is_some_and(|before| *before != now) {
-            context
-                .out
-                .note("configuration: changes of `[hub]` and `[auth]` take effect when the hub is restarted");
+            context.out.note(
+                "configuration: changes of `[hub]`, `[auth]` and `[audit]` take effect when the hub is restarted",
+            );
         }
         settings = Some(now);
         let servers = configuration.servers(reading);

@@ -17,8 +17,8 @@ use self::{
 };
 use crate::{
     app::{
-        code_mode, context::Context, cycle, error::CliError, hub::HubPlan, issuer, logins::Logins,
-        principals::ServersOfPrincipals, secrets,
+        audit::HubAudit, code_mode, context::Context, cycle, error::CliError, hub::HubPlan, issuer,
+        logins::Logins, principals::ServersOfPrincipals, secrets,
     },
     args::{BackgroundArgs, ServeArgs},
     term::style::clean_line,
@@ -34,14 +34,16 @@ pub(crate) async fn run(context: &Context, args: &ServeArgs) -> Result<(), CliEr
     if !options.public_name.is_empty() {
         context.out.warn("`--public-name` and `public_name` are replaced by `--public-url` and `public_url`; they are still read");
     }
+    let audit = HubAudit::open(context, &plan)?;
     let mut gateway = gateway_options(context, &plan, &options, tokens.as_ref())?;
+    gateway.audit = audit.log.clone();
     // Before anything is opened or started: a second hub by mistake must not start everything twice.
     let control = if args.separate { None } else { take_place(context, &plan).await? };
     let listeners = Listeners::open(&options).await?;
     issuer::protect(context, &plan, &options, &listeners.addresses(), &mut gateway).await?;
     greet(context, &plan, &listeners)?;
-    operate(context, Operation { plan, listeners, control, gateway, tokens, lifetime: Lifetime::Foreground })
-        .await;
+    let lifetime = Lifetime::Foreground;
+    operate(context, Operation { plan, listeners, control, gateway, tokens, audit, lifetime }).await;
     Ok(())
 }
 
@@ -208,7 +210,9 @@ pub(crate) async fn run_background(context: &Context, args: &BackgroundArgs) -> 
         None
     });
     options.has_hub_tokens = tokens.as_ref().is_some_and(|tokens| tokens.is_in_use());
+    let audit = HubAudit::open(context, &plan)?;
     let mut gateway = gateway_options(context, &plan, &options, tokens.as_ref())?;
+    gateway.audit = audit.log.clone();
     let opened = match open(&options).await {
         Ok(listeners) => {
             let addresses = listeners.addresses();
@@ -229,7 +233,8 @@ pub(crate) async fn run_background(context: &Context, args: &BackgroundArgs) -> 
         context.out.note(&format!("listens on {url}"));
     }
     let lifetime = Lifetime::Background { linger: plan.hub.linger(), log: args.spec.log.clone() };
-    operate(context, Operation { plan, listeners, control: Some(control), gateway, tokens, lifetime }).await;
+    let control = Some(control);
+    operate(context, Operation { plan, listeners, control, gateway, tokens, audit, lifetime }).await;
     Ok(())
 }
 

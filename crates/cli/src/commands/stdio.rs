@@ -28,6 +28,7 @@ use self::relay::Relay;
 use super::serve::{exposure_options, operate::follow_if_any};
 use crate::{
     app::{
+        audit::HubAudit,
         code_mode,
         context::Context,
         cycle,
@@ -54,9 +55,11 @@ pub(crate) async fn run(context: &Context, args: &StdioArgs) -> Result<(), CliEr
     if !args.alone && may_share {
         return Relay::new(context, plan, args.exposure)?.run().await;
     }
+    let audit = HubAudit::open(context, &plan)?.log;
     let host = plan.start(context);
     let configuration = plan.configuration.take();
     let options = GatewayOptions {
+        audit,
         exposure: exposure_options(&plan.hub, args.exposure),
         code: code_mode::runner(context, &plan.hub),
         ..options

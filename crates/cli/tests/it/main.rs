@@ -4,6 +4,7 @@
 mod acceptance; // what every user may rely on
 mod add_remove; // `add`, `add-json`, `remove`, `enable` and `disable`
 mod approve; // `approve`: servers of a project
+mod audit; // records of calls: complete, in order, and verified
 mod broken_configs; // files with invalid entries, or invalid as a whole
 mod built_in; // built-in servers: alone, in a hub, and instead of the published ones
 mod call; // `call`: progress, server requests, files and errors

@@ -1,8 +1,10 @@
 //! Our own `toolbay.toml`.
 //!
 //! `[servers.NAME]` has the keys of an entry and the settings of the server, side by side; `[hub]` has the settings of the hub,
-//! `[auth]` says who may use it, `[profiles.NAME]` and `[policy]` what they see and may do. An unknown key is an error, and is reported with its line and column.
+//! `[auth]` says who may use it, `[profiles.NAME]` and `[policy]` what they see and may do, `[audit]` what is recorded. An unknown key is an error, and is
+//! reported with its line and column.
 
+mod audit;
 mod auth;
 mod hub;
 mod policy;
@@ -27,6 +29,7 @@ use crate::{
     template::{Style, Template},
 };
 
+pub use audit::{AuditFailure, AuditFile, AuditSection};
 pub use auth::{AuthFile, AuthProxyFile, AuthSection, ClaimFile, ClientSecret, IntrospectionFile};
 pub(crate) use hub::hub;
 pub use hub::{HubFile, Listen};
@@ -38,7 +41,8 @@ pub use secret_commands::SecretCommands;
 pub(crate) const MOST_PROBLEMS: usize = 16;
 
 /// At the root.
-pub(crate) const TOP: [&str; 6] = ["auth", "hub", "policy", "profiles", "secret_commands", "servers"];
+pub(crate) const TOP: [&str; 7] =
+    ["audit", "auth", "hub", "policy", "profiles", "secret_commands", "servers"];
 
 /// In `[hub]`.
 pub(crate) const HUB: [&str; 20] = [
@@ -271,6 +275,7 @@ mod tests {
         for (pointer, known) in [
             ("/properties", &TOP[..]),
             ("/properties/hub/properties", &HUB),
+            ("/properties/audit/properties", &audit::KEYS),
             ("/properties/auth/properties", &auth::KEYS),
             ("/properties/policy/properties", &policy::KEYS),
             ("/definitions/rule/properties", &policy::RULE_KEYS),

@@ -8,8 +8,8 @@ use std::{
 
 use super::{Declared, Layer, Merged, Scope, ScopedFile, merge};
 use crate::{
-    Approvals, AuthSection, ConfigError, ConfigFile, HubFile, Origin, Permission, PolicySection, Problem,
-    ProfileEntry, SecretCommands, WrittenServer,
+    Approvals, AuditSection, AuthSection, ConfigError, ConfigFile, HubFile, Origin, Permission,
+    PolicySection, Problem, ProfileEntry, SecretCommands, WrittenServer,
 };
 
 /// Reads the files of all scopes.
@@ -34,6 +34,7 @@ struct Last {
     auth: AuthSection,
     profiles: Vec<ProfileEntry>,
     policy: PolicySection,
+    audit: AuditSection,
     secret_commands: SecretCommands,
 }
 
@@ -50,6 +51,8 @@ pub struct Reading {
     pub profiles: Vec<ProfileEntry>,
     /// Rules for calls, never a project's: a rule could allow what a later one denies.
     pub policy: PolicySection,
+    /// What is recorded of calls, never by a project's choice.
+    pub audit: AuditSection,
     /// Commands that print secrets, never a project's: a repository does not decide what runs.
     pub secret_commands: SecretCommands,
     /// Files that cannot be used now.
@@ -105,6 +108,7 @@ impl ScopeReader {
                             }
                             policy => policy,
                         },
+                        audit: found.audit,
                         secret_commands: found.secret_commands,
                     };
                     reading.warnings.extend(found.ignored.into_iter().map(|problem| (path(), problem)));
@@ -130,6 +134,8 @@ impl ScopeReader {
                 reading.profiles.push(profile.clone());
             }
         }
+        let mut audits = of_user().map(|(_, last)| &last.audit);
+        reading.audit = audits.find(|audit| **audit != AuditSection::Absent).cloned().unwrap_or_default();
         // Files that count more come first.
         for (_, last) in of_user() {
             for (name, command) in &last.secret_commands {

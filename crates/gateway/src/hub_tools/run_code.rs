@@ -216,6 +216,7 @@ impl ClientTools {
                 Served::Known(response) => return response,
                 Served::Soon(response) => return response.await,
                 Served::Later(deferred) => deferred.serve(&self.gateway).await,
+                Served::Recorded(recorded) => recorded.serve(&self.gateway).await,
                 Served::Running(mut call) => loop {
                     match call.next().await {
                         CallStep::Final(response) => return response,

@@ -269,13 +269,13 @@ impl ClientConnection<'_> {
             Served::Later(later) => {
                 let gateway = self.gateway.clone();
                 self.run(id, async move {
-                    match later.serve(&gateway).await {
-                        Served::Running(call) => notify(call, outgoing).await,
-                        Served::Known(known) => drop(outgoing.send(known.text).await),
-                        Served::Soon(answer) => drop(outgoing.send(answer.await.text).await),
-                        Served::Listening(_) | Served::Later(_) => {} // only calls wait, and only once
-                    }
+                    let served = later.serve(&gateway).await;
+                    respond(served, gateway, outgoing).await;
                 });
+            }
+            Served::Recorded(recorded) => {
+                let gateway = self.gateway.clone();
+                self.run(id, respond(Served::Recorded(recorded), gateway, outgoing));
             }
         }
     }
@@ -364,6 +364,22 @@ impl ClientConnection<'_> {
             _ = self.outgoing.send(text) => {}
             () = self.stop.cancelled() => {}
         }
+    }
+}
+
+/// Responds to a request that has waited.
+async fn respond(mut served: Served, gateway: Arc<Gateway>, outgoing: ClientSender) {
+    loop {
+        return match served {
+            Served::Recorded(recorded) => {
+                served = recorded.serve(&gateway).await;
+                continue;
+            }
+            Served::Running(call) => notify(call, outgoing).await,
+            Served::Known(known) => drop(outgoing.send(known.text).await),
+            Served::Soon(response) => drop(outgoing.send(response.await.text).await),
+            Served::Listening(_) | Served::Later(_) => {} // only calls wait, and only once
+        };
     }
 }
 

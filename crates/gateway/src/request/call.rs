@@ -20,6 +20,7 @@ use std::{
 };
 
 use toolbay_access::Tier;
+use toolbay_audit::CallOutcome;
 use toolbay_host::{
     CallEvent, CallResponse, CallUpdate, ConsentRequest, HostRequest, Resume, Routed, RunningCall,
     ServerRequest, events,
@@ -33,8 +34,8 @@ use toolbay_translate::{InputRequest, InputRequired, progress, translate_respons
 pub(crate) use self::{event_slot::put as pass_on, server_requests::answer};
 use self::{resume::Resumed, server_requests::OpenServerRequests};
 use crate::{
-    error, gateway::Gateway, request::client::RequestClient, security::principal_usage::UsageGuard,
-    session::RunningRequest, suspended::answerable,
+    audit::AuditedCall, error, gateway::Gateway, request::client::RequestClient,
+    security::principal_usage::UsageGuard, session::RunningRequest, suspended::answerable,
 };
 
 /// A running request. Dropping it cancels the call.
@@ -59,6 +60,8 @@ pub(crate) struct FinalResponse {
     pub(crate) text: Rope,
     /// The code, when it is an error.
     pub(crate) error: Option<ErrorCode>,
+    /// How the request ended, as it is recorded.
+    pub(crate) outcome: CallOutcome,
 }
 
 /// A value, or the response that ends the request before its time.
@@ -66,11 +69,17 @@ type OrResponse<T> = Result<T, FinalResponse>;
 
 impl FinalResponse {
     pub(crate) fn error(id: Option<&RequestId>, error: &ErrorObject) -> Self {
-        Self { text: toolbay_protocol::error(id, error).into(), error: Some(error.code) }
+        let text = toolbay_protocol::error(id, error).into();
+        Self { text, error: Some(error.code), outcome: CallOutcome::ProtocolError }
     }
 
     pub(crate) fn result(id: &RequestId, result: &str) -> Self {
-        Self { text: toolbay_protocol::result(id, result).into(), error: None }
+        Self { text: toolbay_protocol::result(id, result).into(), error: None, outcome: CallOutcome::Success }
+    }
+
+    /// The same response, recorded as something else.
+    pub(crate) fn with_outcome(self, outcome: CallOutcome) -> Self {
+        Self { outcome, ..self }
     }
 }
 
@@ -135,6 +144,13 @@ impl ClientCall {
     /// The same call, which counts for its principal.
     pub(crate) fn counted(self, usage: UsageGuard) -> Self {
         Self { _usage: Some(usage), ..self }
+    }
+
+    /// The same call, whose end is recorded before the client gets the response.
+    pub(crate) fn audited(self, audited: AuditedCall) -> Self {
+        let Self { response, _usage } = self;
+        let response = async move { audited.finish(response.await).await };
+        Self { response: Box::pin(response), _usage }
     }
 
     /// Returns what the client is sent next; must not be called after the response. Cancel safe.
@@ -202,7 +218,7 @@ impl CallRun {
                 () = cancelled => None,
                 response = self.respond(call) => Some(response.unwrap_or_else(|response| response)),
             };
-            response.unwrap_or_else(|| self.failed(&error::cancelled()))
+            response.unwrap_or_else(|| self.failed(&error::cancelled()).with_outcome(CallOutcome::Cancelled))
         }
     }
 
@@ -257,9 +273,13 @@ impl CallRun {
                 Ok(RunningCall::new(call, events))
             }
             Routed::Answered(result) => {
-                Err(FinalResponse::result(self.id(), &complete(&result, self.client.revision)))
+                let result = FinalResponse::result(self.id(), &complete(&result, self.client.revision));
+                Err(result.with_outcome(CallOutcome::ToolError))
             }
-            Routed::Refused(error) => Err(self.failed(&self.beyond_tier().unwrap_or(error))),
+            Routed::Refused(error) => Err(match self.beyond_tier() {
+                Some(error) => self.failed(&error).with_outcome(CallOutcome::Denied),
+                None => self.failed(&error),
+            }),
             Routed::Denied(denial) => Err(self.tool_error(&format!("not allowed: {denial}"))),
             Routed::Ask(asked) => {
                 let rule = &asked.rule.name;
@@ -327,7 +347,11 @@ impl CallRun {
         match outcome {
             Ok(response) => Ok(Followed::Response(response)),
             Err(error) if error.is_login_required() => Ok(Followed::LoginRequired(error.server().clone())),
-            Err(error) => Err(self.failed(&error::call_failed(&error))),
+            Err(error) => {
+                let outcome =
+                    if error.is_timeout() { CallOutcome::Timeout } else { CallOutcome::ProtocolError };
+                Err(self.failed(&error::call_failed(&error)).with_outcome(outcome))
+            }
         }
     }
 
@@ -359,10 +383,15 @@ impl CallRun {
         }
         let sealed = self.with_sealed_ids(answered);
         let response = sealed.as_ref().unwrap_or(response);
-        FinalResponse {
-            text: translate_response(response, self.id(), self.method(), *revision, self.client.revision),
-            error: response.error().map(|error| error.code),
-        }
+        let error = response.error().map(|error| error.code);
+        let outcome = match error {
+            Some(_) => CallOutcome::ProtocolError,
+            // Only the log wants to know.
+            None if self.gateway.options.audit.is_some() => outcome_of(answered),
+            None => CallOutcome::Success,
+        };
+        let text = translate_response(response, self.id(), self.method(), *revision, self.client.revision);
+        FinalResponse { text, error, outcome }
     }
 
     /// The first of these requests that the client does not support.
@@ -404,6 +433,17 @@ fn is_input_required(answered: &CallResponse) -> bool {
     let CallResponse { response, revision } = answered;
     revision.features().has_input_required()
         && response.result_field("resultType").is_some_and(|span| response.raw(span) == "\"input_required\"")
+}
+
+/// How a call with a result ended.
+fn outcome_of(answered: &CallResponse) -> CallOutcome {
+    let response = &answered.response;
+    let is_error = response.result_field("isError").is_some_and(|span| response.raw(span) == "true");
+    match is_error {
+        true => CallOutcome::ToolError,
+        false if is_input_required(answered) => CallOutcome::InputRequired,
+        false => CallOutcome::Success,
+    }
 }
 
 /// Whether servers may ask for input before they respond to such a request.

@@ -10,10 +10,13 @@ use std::{
 };
 
 use tokio::time::{Instant, timeout_at};
+use toolbay_audit::CallOutcome;
+use toolbay_code::CodeRunner;
 use toolbay_host::Host;
 use toolbay_protocol::{Request, method};
 
 use crate::{
+    audit::AuditedCall,
     error,
     gateway::Gateway,
     hub_tools::{HubToolCall, run_code},
@@ -35,6 +38,8 @@ pub(crate) enum Served {
     Listening(Box<Subscription>),
     /// After servers that are starting are ready, or have failed.
     Later(Box<DeferredRequest>),
+    /// After it was recorded that it will be sent.
+    Recorded(Box<RecordedRequest>),
     /// With this, after some waiting.
     Soon(Pin<Box<dyn Future<Output = FinalResponse> + Send>>),
 }
@@ -46,11 +51,35 @@ pub(crate) struct DeferredRequest {
     request: Arc<Request>,
 }
 
+/// A request that is recorded before it is sent.
+pub(crate) struct RecordedRequest {
+    audited: AuditedCall,
+    client: RequestClient,
+    call: AcceptedCall,
+}
+
+/// A request that goes to a server, or runs code that calls some.
+struct AcceptedCall {
+    request: Arc<Request>,
+    code: Option<Arc<CodeRunner>>,
+}
+
 impl DeferredRequest {
     /// Waits, then starts to respond with the servers that are up by then.
     pub(crate) async fn serve(self, gateway: &Arc<Gateway>) -> Served {
         self.arrival.await;
         gateway.serve_now(&self.client, self.request)
+    }
+}
+
+impl RecordedRequest {
+    /// Records it, then starts to respond.
+    pub(crate) async fn serve(self, gateway: &Arc<Gateway>) -> Served {
+        let Self { mut audited, client, call } = self;
+        match audited.start().await {
+            Ok(()) => gateway.call_audited(audited, &client, call),
+            Err(refused) => Served::Known(refused),
+        }
     }
 }
 
@@ -104,6 +133,39 @@ impl Gateway {
                 Err(error) => FinalResponse::error(Some(&request.id), &error),
             });
         }
+        let call = AcceptedCall { request, code };
+        match &self.options.audit {
+            None => self.call(client, call),
+            Some(log) => {
+                let audited = AuditedCall::new(log, client, &call.request);
+                match audited.is_recorded_first() {
+                    true => {
+                        let client = client.clone();
+                        Served::Recorded(Box::new(RecordedRequest { audited, client, call }))
+                    }
+                    false => self.call_audited(audited, client, call),
+                }
+            }
+        }
+    }
+
+    /// Sends a request to its server, and records how it ends before it is answered.
+    fn call_audited(
+        self: &Arc<Self>,
+        audited: AuditedCall,
+        client: &RequestClient,
+        call: AcceptedCall,
+    ) -> Served {
+        match self.call(client, call) {
+            Served::Known(response) => Served::Soon(Box::pin(audited.finish(response))),
+            Served::Running(call) => Served::Running(call.audited(audited)),
+            other => other,
+        }
+    }
+
+    /// Sends a request to its server.
+    fn call(self: &Arc<Self>, client: &RequestClient, call: AcceptedCall) -> Served {
+        let AcceptedCall { request, code } = call;
         let running = client.session.as_ref().map(|session| session.enter(&request.id)).transpose();
         let running = match running {
             Ok(running) => running,
@@ -114,7 +176,8 @@ impl Gateway {
         let usage = match self.usage.take(&client.access.principal, Limited::Calls) {
             Ok(usage) => usage,
             Err(limit) => {
-                return Served::Known(FinalResponse::error(Some(&request.id), &error::limit_reached(&limit)));
+                let refused = FinalResponse::error(Some(&request.id), &error::limit_reached(&limit));
+                return Served::Known(refused.with_outcome(CallOutcome::Denied));
             }
         };
         let started = match code {

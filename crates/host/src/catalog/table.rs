@@ -11,7 +11,7 @@ use bytes::Bytes;
 use toolbay_config::{ServerOptions, ToolOptions, Validate};
 use toolbay_policy::ToolRules;
 use toolbay_protocol::{
-    Rope, ServerName, Splice, decode_string, encode_string,
+    Rope, ServerName, Splice, Tier, decode_string, encode_string,
     header_params::{HeaderParam, header_params, without_annotations},
     model::{Prompt, Resource, ResourceTemplate, Tool},
 };
@@ -63,6 +63,8 @@ pub struct Route {
     pub mirrored: Arc<[HeaderParam]>,
     /// Whether the server does it only as a task.
     pub only_as_task: bool,
+    /// How much a tool may change, by its annotations; a prompt changes nothing.
+    pub tier: Tier,
     /// How long a call may take, where that differs from the server's other tools.
     pub timeouts: Option<Timeouts>,
     /// Its place among the listed tools or prompts.
@@ -414,6 +416,7 @@ impl RouteTable {
                     self.remarks.extend(notes);
                     route.rules = rules;
                     route.only_as_task = has_tasks && needs_task(&tool);
+                    route.tier = Tier::of(&tool);
                     route.timeouts =
                         offer.tuning.tool.get(tool.name()).map(|tuning| timeouts(offer, *tuning));
                     let mut text_on_http = None;
@@ -587,6 +590,7 @@ fn route(offer: &ServerPart, raw: &str, name: &str, validator: Option<Arc<Valida
         validate: offer.tuning.validate,
         mirrored: Arc::default(),
         only_as_task: false,
+        tier: Tier::Read,
         timeouts: None,
         listed: 0,
         rules: None,

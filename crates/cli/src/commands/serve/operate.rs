@@ -19,6 +19,7 @@ use toolbay_host::{Host, shim};
 use super::{listeners::Listeners, warn};
 use crate::{
     app::{
+        audit::HubAudit,
         context::Context,
         hub::{self, HubPlan},
         owner_policy::OwnerPolicy,
@@ -49,6 +50,8 @@ pub(in crate::commands) struct Operation {
     pub(in crate::commands) gateway: GatewayOptions,
     /// Tokens of clients, whose file is followed.
     pub(in crate::commands) tokens: Option<Arc<HubTokens>>,
+    /// The log in which calls are recorded.
+    pub(in crate::commands) audit: HubAudit,
     pub(in crate::commands) lifetime: Lifetime,
 }
 
@@ -63,7 +66,7 @@ pub(in crate::commands) enum Lifetime {
 
 /// Runs a hub until it is stopped or no longer needed.
 pub(in crate::commands) async fn operate(context: &Context, operation: Operation) {
-    let Operation { mut plan, mut listeners, control, gateway, tokens, lifetime } = operation;
+    let Operation { mut plan, mut listeners, control, gateway, tokens, audit, lifetime } = operation;
     // Every client takes a file descriptor, and some systems allow 1,024 of them by default.
     if let Err(error) = shim::raise_file_limit() {
         tracing::warn!(%error, "cannot raise the limit of open files, which limits clients and servers");
@@ -86,6 +89,7 @@ pub(in crate::commands) async fn operate(context: &Context, operation: Operation
         hub.with_notes(move || {
             let mut notes = if has_principals() { identity_notes(&host) } else { Vec::new() };
             notes.extend(taken_names(&names));
+            notes.extend(audit.notes());
             notes
         })
     };

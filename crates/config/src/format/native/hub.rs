@@ -13,7 +13,7 @@ use serde::Deserialize;
 use toolbay_policy::Pattern;
 
 use super::{
-    AuthSection, HUB, PolicySection, ProfileEntry, SecretCommands, TOP,
+    AuditSection, AuthSection, HUB, PolicySection, ProfileEntry, SecretCommands, TOP, audit,
     auth::{self, check_url},
     policy, profiles, secret_commands, unknown,
 };
@@ -140,6 +140,7 @@ pub(crate) struct HubSection {
     pub(crate) auth: AuthSection,
     pub(crate) profiles: Vec<ProfileEntry>,
     pub(crate) policy: PolicySection,
+    pub(crate) audit: AuditSection,
     pub(crate) secret_commands: SecretCommands,
     pub(crate) problems: Vec<Problem>,
 }
@@ -176,6 +177,14 @@ pub(crate) fn hub(root: &Node, text: &str, folder: &Path, variables: &Variables)
             ("policy", None) => {
                 section.policy = PolicySection::Invalid;
                 wrong(key, "`policy` must be a table with `rules`".to_owned());
+            }
+            ("audit", Some(settings)) => {
+                let reader = HubReader { hub: &mut HubFile::default(), folder, variables };
+                section.audit = audit::read(settings, |key, node| reader.path(key, node), &mut wrong);
+            }
+            ("audit", None) => {
+                section.audit = AuditSection::Invalid;
+                wrong(key, "`audit` must be a table".to_owned());
             }
             ("secret_commands", Some(commands)) => {
                 section.secret_commands = secret_commands::read(commands, &mut wrong);

@@ -93,6 +93,7 @@ async fn last_step(gateway: &Arc<Gateway>, mut served: Served) -> Option<FinalRe
             Served::Listening(_) => return None,
             Served::Soon(answer) => return Some(answer.await),
             Served::Later(later) => served = later.serve(gateway).await,
+            Served::Recorded(recorded) => served = recorded.serve(gateway).await,
             Served::Running(mut call) => loop {
                 if let CallStep::Final(known) = call.next().await {
                     return Some(known);

@@ -136,6 +136,10 @@ impl HttpListener {
                     served = later.serve(&self.gateway).await;
                     continue;
                 }
+                Served::Recorded(recorded) => {
+                    served = recorded.serve(&self.gateway).await;
+                    continue;
+                }
             });
         }
     }

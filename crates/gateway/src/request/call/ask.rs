@@ -8,6 +8,7 @@ use std::{sync::Arc, time::SystemTime};
 
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use toolbay_audit::CallOutcome;
 use toolbay_host::{ConsentRequest, RunningCall};
 use toolbay_protocol::{Message, Request, encode_string, method, printable, redact};
 use toolbay_translate::{self as translate, InputRequest, InputRequired};
@@ -129,7 +130,7 @@ impl CallRun {
         let requests =
             vec![InputRequest { key: KEY.to_owned(), method: method::ELICIT.to_owned(), params: Some(form) }];
         let result = InputRequired { requests, request_state: Some(encode_string(&state)) }.to_result();
-        FinalResponse::result(self.id(), &result)
+        FinalResponse::result(self.id(), &result).with_outcome(CallOutcome::InputRequired)
     }
 
     /// Whether the user of a client that came back with the form has allowed the call.
@@ -162,7 +163,8 @@ impl CallRun {
     /// A result that tells a model why its call was not made.
     pub(super) fn tool_error(&self, text: &str) -> FinalResponse {
         let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
-        FinalResponse::result(self.id(), &complete(&result.to_string(), self.client.revision))
+        let response = FinalResponse::result(self.id(), &complete(&result.to_string(), self.client.revision));
+        response.with_outcome(CallOutcome::Denied)
     }
 
     /// The form for the user: nothing to fill in, only to accept or to decline.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::time::sleep;
+use toolbay_audit::CallOutcome;
 use toolbay_host::{CallResponse, ClientReply, RunningCall};
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Revision, encode_string, method};
 use toolbay_translate::{self as translate, InputRequest, InputRequired};
@@ -101,7 +102,8 @@ impl CallRun {
         };
         let mut splice = answered.response.with_id(self.id());
         splice.replace(span, encode_string(&state));
-        FinalResponse { text: answered.response.edited(splice), error: None }
+        let text = answered.response.edited(splice);
+        FinalResponse { text, error: None, outcome: CallOutcome::InputRequired }
     }
 }
 

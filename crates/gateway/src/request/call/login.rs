@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::timeout;
+use toolbay_audit::CallOutcome;
 use toolbay_host::{CallResponse, RunningCall, ServerHandle, UpstreamState};
 use toolbay_protocol::{ErrorCode, ErrorObject, Message, Revision, ServerName, method};
 use toolbay_translate as translate;
@@ -91,7 +92,8 @@ impl CallRun {
             return self.failed(&ErrorObject::new(ErrorCode::INTERNAL_ERROR, text));
         }
         let result = json!({ "content": [{ "type": "text", "text": text }], "isError": true });
-        FinalResponse::result(self.id(), &complete(&result.to_string(), self.client.revision))
+        let response = FinalResponse::result(self.id(), &complete(&result.to_string(), self.client.revision));
+        response.with_outcome(CallOutcome::ToolError)
     }
 
     /// Whether this is the request of a client whose user has agreed to open the page.

@@ -1,6 +1,7 @@
 //! A request goes on with something that a server began.
 
 use bytes::Bytes;
+use toolbay_audit::CallOutcome;
 use toolbay_host::Resume;
 use toolbay_protocol::{ErrorCode, ErrorObject, MethodCall, ServerName};
 
@@ -94,7 +95,9 @@ impl CallRun {
         match end.unwrap_or_else(|_| LinkEnd::Refused(error::taken_over())) {
             LinkEnd::Answered(response) => self.translated(&response),
             LinkEnd::Failed(error) => self.failed(&error::call_failed(&error)),
-            LinkEnd::InputRequired(result) => FinalResponse::result(self.id(), &result),
+            LinkEnd::InputRequired(result) => {
+                FinalResponse::result(self.id(), &result).with_outcome(CallOutcome::InputRequired)
+            }
             LinkEnd::Refused(error) => self.failed(&error),
         }
     }

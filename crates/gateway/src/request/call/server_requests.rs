@@ -8,6 +8,7 @@ use std::{
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
 use tokio::time::sleep;
+use toolbay_audit::CallOutcome;
 use toolbay_host::{CallError, CallEvent, CallResponse, CallUpdate, ClientReply, RunningCall, ServerRequest};
 use toolbay_protocol::{Revision, Rope};
 use toolbay_translate as translate;
@@ -101,7 +102,7 @@ impl CallRun {
         // Only now, so that what the server makes of it finds the call suspended.
         refused.into_iter().for_each(ServerRequest::refuse);
         match suspended {
-            Ok(result) => FinalResponse::result(self.id(), &result),
+            Ok(result) => FinalResponse::result(self.id(), &result).with_outcome(CallOutcome::InputRequired),
             Err(_) => self.failed(&error::too_many_server_requests()),
         }
     }
