@@ -109,6 +109,17 @@ impl Scene {
         // A hub that an attack makes read for ever ends before the machine's memory does.
         let mut command = self.command("sh");
         command.args(["-c", r#"ulimit -v "$0" && exec "$@""#, MOST_KIB]).arg(&self.toolbay);
+        self.serve_by(command)
+    }
+
+    /// As [`Scene::serve`], with a configuration file, and without a limit of memory: some servers reserve more than that.
+    pub(super) fn serve_config(&self, config: &Path) -> Result<(Running, String)> {
+        let mut command = self.command(&self.toolbay);
+        command.arg("--config").arg(config);
+        self.serve_by(command)
+    }
+
+    fn serve_by(&self, mut command: Command) -> Result<(Running, String)> {
         command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
         let log = fs::File::create(self.folder.path().join("serve.log"))?;
         let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().context("cannot start toolbay")?;

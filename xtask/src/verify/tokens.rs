@@ -78,23 +78,24 @@ fn measure(scene: &Scene, folder: &Path, mode: &str, exposure: &str) -> Result<V
         fs::create_dir_all(&repository)?;
         must(scene.command("git").current_dir(&repository).args(arguments))?;
     }
-    scene.write(".config/toolbay/toolbay.toml", &configuration(folder, &work, exposure)?)?;
-    let (_hub, url) = scene.serve()?;
+    scene.write("servers.toml", &configuration(folder, &work, exposure)?)?;
+    let config = scene.home().join("servers.toml");
+    let (_hub, url) = scene.serve_config(&config)?;
     let ready = run_for(
         {
             let mut status = scene.command(scene.toolbay());
-            status.args(["status", "--wait"]);
+            status.args(["status", "--wait", "--config"]).arg(&config);
             status
         },
         LIMIT,
     )?;
     ensure!(
-        ready.succeeded && ready.text.starts_with("12 ready"),
+        ready.succeeded && ready.text.contains("12 ready ·"),
         "not all servers are ready:\n{}",
         ready.text
     );
     if mode == "all" {
-        print_estimates(scene, folder)?;
+        print_estimates(scene, folder, &config)?;
     }
     let mut agent = scene.command(node()?);
     agent.arg(root().join("tests/context/agent.mjs")).args([mode, &url]).arg(&work);
@@ -106,9 +107,9 @@ fn measure(scene: &Scene, folder: &Path, mode: &str, exposure: &str) -> Result<V
 }
 
 /// Prints how far the estimate is from real tokenizers.
-fn print_estimates(scene: &Scene, folder: &Path) -> Result<()> {
+fn print_estimates(scene: &Scene, folder: &Path, config: &Path) -> Result<()> {
     let mut tools = scene.command(scene.toolbay());
-    let mut tools = tools.args(["tools", "--json"]).stdout(Stdio::piped()).spawn()?;
+    let mut tools = tools.args(["tools", "--json", "--config"]).arg(config).stdout(Stdio::piped()).spawn()?;
     let list = tools.stdout.take().context("stdout is piped")?;
     let mut count = command(node()?);
     count.arg(root().join("tests/context/tokens.mjs")).env("TOOLBAY_TEST_CONTEXT", folder).stdin(list);
