@@ -105,7 +105,7 @@ impl Posting {
 impl ToolIndex {
     /// Reads all tools; hits name them by their place in this order.
     ///
-    /// Takes some 20 ms for 1,000 tools; nothing of the texts is kept but their words and a vector of 260 bytes.
+    /// Takes some 30 ms for 1,000 tools; nothing of the texts is kept but their words and a vector of 260 bytes.
     pub fn new(tools: impl IntoIterator<Item = ToolText>) -> Self {
         Self::with_table(tools, Table::built_in())
     }
