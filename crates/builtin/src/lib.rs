@@ -18,7 +18,6 @@ pub mod filesystem;
 pub mod grep;
 pub mod hub;
 pub mod memory;
-pub mod result_store;
 pub mod secret;
 pub mod shell;
 pub mod text_editor;

@@ -21,12 +21,15 @@ use std::{
 use serde_json::json;
 use tokio_util::task::TaskTracker;
 use toolbay_files::Protection;
+use toolbay_results::{ReadError, ResultStore, read_page};
 use toolbay_sandbox::{Helper, Level, Limits, Network};
-use toolbay_server::{Annotations, Resource, ToolError, ToolOutput, ToolServer, Toolset, in_process};
+use toolbay_server::{
+    Annotations, Resource, ResourceContents, ResourceError, ToolError, ToolOutput, ToolServer, Toolset,
+    in_process,
+};
 use toolbay_supervise::Shim;
 use toolbay_transport::Connection;
 
-use crate::result_store::{self, ResultStore};
 use output::Shown;
 use sandbox::Launcher;
 
@@ -132,9 +135,14 @@ pub fn shell(config: ShellConfig) -> Arc<dyn Fn(&TaskTracker) -> Connection + Se
         };
         let mut server = ToolServer::new("shell", shell, tools(&config));
         if config.results.is_some() {
-            let template = format!("{}{{id}}", result_store::SCHEME);
-            let read =
-                |shell: &Shell, uri: &str| result_store::read_resource(shell.config().results.as_ref(), uri);
+            let template = format!("{}{{id}}", toolbay_results::SCHEME);
+            let read = |shell: &Shell, uri: &str| {
+                let results = shell.config().results.as_ref().ok_or(ResourceError::NotFound)?;
+                read_page(results, uri).map(ResourceContents::Text).map_err(|error| match error {
+                    ReadError::NotFound => ResourceError::NotFound,
+                    ReadError::Failed(reason) => ResourceError::Failed(reason),
+                })
+            };
             server = server.resource(
                 Resource::blocking(template, "result", read)
                     .title("A long output")

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::result_store::{ResultLink, ResultStore, ResultWriter};
+use toolbay_results::{ResultLink, ResultStore, ResultWriter};
 
 /// What is kept of an output, at most `limit` bytes in memory.
 #[derive(Debug)]

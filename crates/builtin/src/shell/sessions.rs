@@ -14,6 +14,7 @@ use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::timeout,
 };
+use toolbay_results::ResultStore;
 use toolbay_sandbox::{Level, setup_failure};
 use toolbay_server::{Tool, ToolContext, ToolError, ToolOutput, ToolResult};
 use toolbay_supervise::{ChildStdin, ChildStdout, Process, ProcessHandle};
@@ -306,7 +307,7 @@ impl CommandSession {
 }
 
 /// Cuts an output to what the caller wants to see. What is left out goes to the result store.
-fn shorten(shown: Shown, most: usize, results: Option<crate::result_store::ResultStore>) -> Shown {
+fn shorten(shown: Shown, most: usize, results: Option<ResultStore>) -> Shown {
     if shown.text.len() <= most {
         return shown;
     }

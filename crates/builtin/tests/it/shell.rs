@@ -16,10 +16,8 @@ use std::{
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use toolbay_builtin::{
-    result_store::ResultStore,
-    shell::{ShellConfig, ShellToolset},
-};
+use toolbay_builtin::shell::{ShellConfig, ShellToolset};
+use toolbay_results::ResultStore;
 use toolbay_sandbox::{Helper, Level, probe};
 use toolbay_supervise::Shim;
 

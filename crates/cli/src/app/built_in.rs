@@ -19,7 +19,6 @@ use toolbay_builtin::{
     grep::{GrepConfig, GrepToolset, grep},
     hub::{StatusSource, hub},
     memory::{MemoryConfig, MemoryToolset, memory},
-    result_store::ResultStore,
     secret::{SecretFile, SecretSource, SecretValue},
     shell::{ShellConfig, ShellToolset, shell},
     text_editor::{TextEditorConfig, TextEditorToolset, text_editor},
@@ -33,6 +32,7 @@ use toolbay_control::Note;
 use toolbay_files::{Protection, Secrets, WriteMode};
 use toolbay_host::{Connector, Endpoint, InProcess, refusing};
 use toolbay_protocol::ServerName;
+use toolbay_results::ResultStore;
 use toolbay_sandbox::{Level, Limits, Network};
 use toolbay_transport::http::client::ConnectOptions;
 

@@ -14,7 +14,6 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use toolbay_server::{ResourceContents, ResourceError};
 
 /// The scheme of the URIs by which results are read.
 pub const SCHEME: &str = "toolbay-result://";
@@ -144,34 +143,41 @@ impl ResultStore {
     }
 }
 
-/// Reads a result as a resource: all of it if it is short, else a page that names the next one. `?offset=N&limit=M` asks for
-/// a part, in bytes.
+/// Why a result cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// This caller has none with this URI (any more).
+    #[error("unknown result")]
+    NotFound,
+    /// It is there, and reading it failed.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Reads a result: all of it if it is short, else a page that names the next one. `?offset=N&limit=M` asks for a part, in bytes.
 ///
 /// # Errors
 /// If there is no such result, or it cannot be read.
-pub fn read_resource(store: Option<&ResultStore>, uri: &str) -> Result<ResourceContents, ResourceError> {
-    let store = store.ok_or(ResourceError::NotFound)?;
+pub fn read_page(store: &ResultStore, uri: &str) -> Result<String, ReadError> {
     let (name, query) = uri.split_once('?').unwrap_or((uri, ""));
     let (mut offset, mut limit) = (0, MAX_PAGE);
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let number = |text: &str| {
-            text.parse::<u64>().map_err(|_| ResourceError::Failed(format!("`{pair}` needs a number")))
+            text.parse::<u64>().map_err(|_| ReadError::Failed(format!("`{pair}` needs a number")))
         };
         match pair.split_once('=') {
             Some(("offset", text)) => offset = number(text)?,
             Some(("limit", text)) => limit = number(text)?.clamp(1, MAX_PAGE),
             _ => {
-                return Err(ResourceError::Failed(format!(
-                    "`{pair}` is unknown; expected `offset` or `limit`"
-                )));
+                return Err(ReadError::Failed(format!("`{pair}` is unknown; expected `offset` or `limit`")));
             }
         }
     }
-    let found = store.read(name, offset, limit).map_err(|error| ResourceError::Failed(error.to_string()))?;
-    let (mut bytes, size) = found.ok_or(ResourceError::NotFound)?;
+    let found = store.read(name, offset, limit).map_err(|error| ReadError::Failed(error.to_string()))?;
+    let (mut bytes, size) = found.ok_or(ReadError::NotFound)?;
     let mut end = offset + bytes.len() as u64;
     if end >= size {
-        return Ok(ResourceContents::Text(String::from_utf8_lossy(&bytes).into_owned()));
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
     // Pages end with whole lines, where there are any.
     if let Some(line) = memchr::memrchr(b'\n', &bytes) {
@@ -179,9 +185,7 @@ pub fn read_resource(store: Option<&ResultStore>, uri: &str) -> Result<ResourceC
         end = offset + bytes.len() as u64;
     }
     let text = String::from_utf8_lossy(&bytes);
-    Ok(ResourceContents::Text(format!(
-        "{text}[bytes {offset} to {end} of {size}; next: {name}?offset={end}]\n"
-    )))
+    Ok(format!("{text}[bytes {offset} to {end} of {size}; next: {name}?offset={end}]\n"))
 }
 
 fn random_id() -> io::Result<String> {
@@ -379,7 +383,7 @@ mod tests {
         let mut uri = keep(&store, all.as_bytes());
         let mut read = String::new();
         for _ in 0..10 {
-            let ResourceContents::Text(page) = read_resource(Some(&store), &uri).unwrap() else { panic!() };
+            let page = read_page(&store, &uri).unwrap();
             let Some(note) = page.rfind("[bytes ") else {
                 read.push_str(&page);
                 break;
@@ -390,10 +394,9 @@ mod tests {
         }
         assert!(read == all, "{} of {} bytes", read.len(), all.len());
         let name = uri.split('?').next().unwrap();
-        let part = read_resource(Some(&store), &format!("{name}?offset=7&limit=6")).unwrap();
-        let ResourceContents::Text(part) = part else { panic!() };
+        let part = read_page(&store, &format!("{name}?offset=7&limit=6")).unwrap();
         assert!(part.starts_with("line 1") && part.contains("bytes 7 to 13 of"), "{part}");
-        assert_eq!(read_resource(Some(&store), "toolbay-result://no"), Err(ResourceError::NotFound));
-        assert!(matches!(read_resource(Some(&store), &format!("{name}?x=1")), Err(ResourceError::Failed(_))));
+        assert_eq!(read_page(&store, "toolbay-result://no"), Err(ReadError::NotFound));
+        assert!(matches!(read_page(&store, &format!("{name}?x=1")), Err(ReadError::Failed(_))));
     }
 }
