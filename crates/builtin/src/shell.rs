@@ -126,7 +126,7 @@ impl ShellConfig {
 pub fn shell(config: ShellConfig) -> Arc<dyn Fn(&TaskTracker) -> Connection + Send + Sync> {
     Arc::new(move |tasks| {
         // Results are read by the connection that has them.
-        let results = config.results.as_ref().and_then(|results| results.for_caller().ok());
+        let results = config.results.as_ref().and_then(|results| results.for_connection().ok());
         let config = Arc::new(ShellConfig { results, ..config.clone() });
         let shell = Shell {
             launcher: Launcher::new(config.clone(), tasks.clone()),

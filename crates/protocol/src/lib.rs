@@ -31,7 +31,7 @@ pub use json::object_builder::ObjectBuilder;
 pub use json::rope::{Rope, on_one_line};
 pub use json::scanner::{MAX_DEPTH, Scanner};
 pub use json::splice::Splice;
-pub use json::string::{decode_string, encode_string};
+pub use json::string::{decode_pieces, decode_string, encode_string};
 pub use log_level::{LogLevel, UnknownLogLevel};
 pub use message::build::{cancelled, error, notification, request, result};
 pub use message::{Message, MethodCall, Notification, Outcome, Request, Response, parse_batch};

@@ -158,6 +158,11 @@ impl ProtocolFeatures {
         self.revision >= Revision::V2025_11_25
     }
 
+    /// Content blocks may be links to resources.
+    pub fn has_resource_links(self) -> bool {
+        self.revision >= Revision::V2025_06_18
+    }
+
     /// Tasks are the experiment of 2025-11-25.
     pub fn has_experimental_tasks(self) -> bool {
         self.revision == Revision::V2025_11_25

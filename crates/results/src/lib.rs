@@ -1,5 +1,12 @@
-//! Long results of tools: kept in files for a while, so that clients can read all of them.
+//! Long results of tools.
+//!
+//! A result that is longer than a client should get is [cut](cut): its beginning and its end stay, the whole goes to a
+//! [`ResultStore`], where its owner can read it [in parts](read_part) for a while.
 
+mod cut;
+mod read;
 mod store;
 
-pub use store::{ReadError, ResultLink, ResultStore, ResultWriter, SCHEME, read_page};
+pub use cut::{CutOptions, cut};
+pub use read::{PartRequest, ReadError, ResultPart, read_page, read_part};
+pub use store::{LazyResultStore, ResultFormat, ResultLink, ResultStore, ResultWriter, SCHEME, StoredResult};

@@ -1,10 +1,10 @@
-//! Long results, kept in files for a while so that clients can read all of them.
+//! The store: results in files, each of which belongs to one caller.
 //!
 //! Each process has a directory of its own, and a lock beside it that the kernel gives up when the process ends, however it ends.
 //! The next process removes what is no longer locked.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     fs::{self, File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt},
@@ -17,14 +17,16 @@ use parking_lot::Mutex;
 
 /// The scheme of the URIs by which results are read.
 pub const SCHEME: &str = "toolbay-result://";
-/// The most bytes of all results together. The oldest ones go first.
+/// The most bytes of all results together. The oldest ones of the caller that has most go first.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// The most results.
+const MAX_RESULTS: usize = 4096;
 /// How long a result can be read.
 const MAX_AGE: Duration = Duration::from_secs(3600);
-/// The most bytes that one read returns.
-const MAX_PAGE: u64 = 1024 * 1024;
 
-/// Results of the tools of one caller, by identifiers that cannot be guessed. They are deleted with the last clone of it.
+/// Results of the tools of one caller, by identifiers that cannot be guessed. No other caller can read them.
+///
+/// Files are deleted with the last clone of the store, those of a [connection](ResultStore::for_connection) with it.
 #[derive(Debug, Clone)]
 pub struct ResultStore {
     inner: Arc<StoreFiles>,
@@ -34,6 +36,8 @@ pub struct ResultStore {
 #[derive(Debug)]
 struct StoreFiles {
     directory: PathBuf,
+    /// The most bytes of all results together.
+    capacity: u64,
     /// Held for as long as the directory is ours.
     lock: File,
     lock_path: PathBuf,
@@ -44,7 +48,8 @@ struct StoreFiles {
 #[derive(Debug)]
 struct Owner {
     id: String,
-    inner: Arc<StoreFiles>,
+    /// Set where its results end with it.
+    ends: Option<Arc<StoreFiles>>,
 }
 
 #[derive(Debug, Default)]
@@ -58,9 +63,42 @@ struct Results {
 #[derive(Debug)]
 struct Kept {
     id: String,
-    owner: String,
+    owner: Arc<str>,
+    format: ResultFormat,
     size: u64,
     since: Instant,
+}
+
+/// What a result contains.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ResultFormat {
+    /// Text.
+    Text,
+    /// JSON text.
+    Json,
+    /// Bytes of this media type, in base64.
+    Base64(String),
+}
+
+impl ResultFormat {
+    /// The media type.
+    pub fn media_type(&self) -> &str {
+        match self {
+            Self::Text => "text/plain",
+            Self::Json => "application/json",
+            Self::Base64(media_type) => media_type,
+        }
+    }
+}
+
+/// A result that this caller has.
+#[derive(Debug)]
+pub struct StoredResult {
+    /// What it contains.
+    pub format: ResultFormat,
+    /// Bytes of the whole.
+    pub size: u64,
+    pub(crate) path: PathBuf,
 }
 
 /// A result that is being written. It is deleted unless it is [kept](ResultWriter::keep).
@@ -68,6 +106,7 @@ struct Kept {
 pub struct ResultWriter {
     store: ResultStore,
     id: String,
+    format: ResultFormat,
     file: File,
     size: u64,
     is_whole: bool,
@@ -89,6 +128,10 @@ impl ResultStore {
     /// # Errors
     /// If the directory cannot be created or read.
     pub fn open(parent: &Path) -> io::Result<Self> {
+        Self::with_capacity(parent, MAX_BYTES)
+    }
+
+    fn with_capacity(parent: &Path, capacity: u64) -> io::Result<Self> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         remove_abandoned(parent)?;
         let id = random_id()?;
@@ -100,26 +143,44 @@ impl ResultStore {
             return Err(io::ErrorKind::Interrupted.into());
         }
         fs::DirBuilder::new().mode(0o700).create(&directory)?;
-        let inner = Arc::new(StoreFiles { directory, lock, lock_path, results: Mutex::default() });
-        Ok(Self { owner: Owner::new(inner.clone())?, inner })
+        let inner = Arc::new(StoreFiles { directory, capacity, lock, lock_path, results: Mutex::default() });
+        let owner = Owner { id: format!("store/{id}"), ends: None };
+        Ok(Self { owner: owner.into(), inner })
     }
 
-    /// The same store for another caller, which cannot read what this one has.
+    /// The same store for a connection, which is a caller of its own. Its results end with it.
     ///
     /// # Errors
     /// If the system has no random numbers.
-    pub fn for_caller(&self) -> io::Result<Self> {
-        Ok(Self { owner: Owner::new(self.inner.clone())?, inner: self.inner.clone() })
+    pub fn for_connection(&self) -> io::Result<Self> {
+        let owner = Owner { id: format!("connection/{}", random_id()?), ends: Some(self.inner.clone()) };
+        Ok(Self { owner: owner.into(), inner: self.inner.clone() })
+    }
+
+    /// The same store for a principal, however it is connected.
+    pub fn for_principal(&self, principal: &str) -> Self {
+        let owner = Owner { id: format!("principal/{principal}"), ends: None };
+        Self { owner: owner.into(), inner: self.inner.clone() }
     }
 
     /// Begins a result.
     ///
     /// # Errors
     /// If the file cannot be created.
-    pub fn create(&self) -> io::Result<ResultWriter> {
+    pub fn create(&self, format: ResultFormat) -> io::Result<ResultWriter> {
         let id = random_id()?;
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(self.inner.path(&id))?;
-        Ok(ResultWriter { store: self.clone(), id, file, size: 0, is_whole: true, is_kept: false })
+        Ok(ResultWriter { store: self.clone(), id, format, file, size: 0, is_whole: true, is_kept: false })
+    }
+
+    /// Finds a result by its URI, or by what follows the scheme in it. None if this caller has no such result (any more).
+    pub fn find(&self, uri: &str) -> Option<StoredResult> {
+        let id = uri.strip_prefix(SCHEME).unwrap_or(uri);
+        let mut results = self.inner.results.lock();
+        self.inner.evict(&mut results, 0);
+        let own = |kept: &&Kept| kept.id == id && *kept.owner == *self.owner.id;
+        let kept = results.kept.iter().find(own)?;
+        Some(StoredResult { format: kept.format.clone(), size: kept.size, path: self.inner.path(id) })
     }
 
     /// Reads a part of a result. Returns it with the size of the whole; `None` if this caller has no such result (any more).
@@ -127,65 +188,50 @@ impl ResultStore {
     /// # Errors
     /// If the file cannot be read.
     pub fn read(&self, uri: &str, offset: u64, limit: u64) -> io::Result<Option<(Vec<u8>, u64)>> {
-        let Some(id) = uri.strip_prefix(SCHEME) else { return Ok(None) };
-        let size = {
-            let mut results = self.inner.results.lock();
-            self.inner.evict(&mut results, 0);
-            let own = |kept: &&Kept| kept.id == id && kept.owner == self.owner.id;
-            results.kept.iter().find(own).map(|kept| kept.size)
-        };
-        let Some(size) = size else { return Ok(None) };
-        let mut file = File::open(self.inner.path(id))?;
+        let Some(found) = self.find(uri) else { return Ok(None) };
+        let mut file = File::open(&found.path)?;
         file.seek(SeekFrom::Start(offset))?;
         let mut bytes = Vec::new();
         file.take(limit).read_to_end(&mut bytes)?;
-        Ok(Some((bytes, size)))
+        Ok(Some((bytes, found.size)))
     }
 }
 
-/// Why a result cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ReadError {
-    /// This caller has none with this URI (any more).
-    #[error("unknown result")]
-    NotFound,
-    /// It is there, and reading it failed.
-    #[error("{0}")]
-    Failed(String),
+/// A store that is opened when it is first needed.
+#[derive(Debug)]
+pub struct LazyResultStore {
+    directory: PathBuf,
+    capacity: u64,
+    opened: Mutex<Option<ResultStore>>,
 }
 
-/// Reads a result: all of it if it is short, else a page that names the next one. `?offset=N&limit=M` asks for a part, in bytes.
-///
-/// # Errors
-/// If there is no such result, or it cannot be read.
-pub fn read_page(store: &ResultStore, uri: &str) -> Result<String, ReadError> {
-    let (name, query) = uri.split_once('?').unwrap_or((uri, ""));
-    let (mut offset, mut limit) = (0, MAX_PAGE);
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let number = |text: &str| {
-            text.parse::<u64>().map_err(|_| ReadError::Failed(format!("`{pair}` needs a number")))
-        };
-        match pair.split_once('=') {
-            Some(("offset", text)) => offset = number(text)?,
-            Some(("limit", text)) => limit = number(text)?.clamp(1, MAX_PAGE),
-            _ => {
-                return Err(ReadError::Failed(format!("`{pair}` is unknown; expected `offset` or `limit`")));
-            }
+impl LazyResultStore {
+    /// A store in this directory, which other processes may use, too.
+    pub fn new(directory: PathBuf) -> Self {
+        Self { directory, capacity: MAX_BYTES, opened: Mutex::default() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn with_capacity(directory: PathBuf, capacity: u64) -> Self {
+        Self { capacity, ..Self::new(directory) }
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// As [`ResultStore::open`]. The next call tries again.
+    pub fn open(&self) -> io::Result<ResultStore> {
+        let mut opened = self.opened.lock();
+        match &*opened {
+            Some(store) => Ok(store.clone()),
+            None => Ok(opened.insert(ResultStore::with_capacity(&self.directory, self.capacity)?).clone()),
         }
     }
-    let found = store.read(name, offset, limit).map_err(|error| ReadError::Failed(error.to_string()))?;
-    let (mut bytes, size) = found.ok_or(ReadError::NotFound)?;
-    let mut end = offset + bytes.len() as u64;
-    if end >= size {
-        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+
+    /// The store, if it was opened.
+    pub fn opened(&self) -> Option<ResultStore> {
+        self.opened.lock().clone()
     }
-    // Pages end with whole lines, where there are any.
-    if let Some(line) = memchr::memrchr(b'\n', &bytes) {
-        bytes.truncate(line + 1);
-        end = offset + bytes.len() as u64;
-    }
-    let text = String::from_utf8_lossy(&bytes);
-    Ok(format!("{text}[bytes {offset} to {end} of {size}; next: {name}?offset={end}]\n"))
 }
 
 fn random_id() -> io::Result<String> {
@@ -217,14 +263,29 @@ impl StoreFiles {
         self.directory.join(id)
     }
 
-    /// Deletes what is too old, and the oldest results until there is room for `size` bytes.
+    /// Deletes what is too old, and makes room for `size` bytes: the caller that has most gives its oldest results first, so
+    /// that none can take the room of all others.
     fn evict(&self, results: &mut Results, size: u64) {
-        while let Some(oldest) = results.kept.front()
-            && (oldest.since.elapsed() > MAX_AGE || results.bytes + size > MAX_BYTES)
+        while results.kept.front().is_some_and(|oldest| oldest.since.elapsed() > MAX_AGE) {
+            self.remove(results, 0);
+        }
+        while !results.kept.is_empty()
+            && (results.bytes + size > self.capacity || results.kept.len() > MAX_RESULTS)
         {
-            let _ = fs::remove_file(self.path(&oldest.id));
-            results.bytes -= oldest.size;
-            results.kept.pop_front();
+            let mut by_owner: HashMap<&str, u64> = HashMap::new();
+            for kept in &results.kept {
+                *by_owner.entry(&kept.owner).or_default() += kept.size + 1;
+            }
+            let most = by_owner.values().max().copied();
+            let victim = results.kept.iter().position(|kept| by_owner.get(&*kept.owner).copied() == most);
+            self.remove(results, victim.unwrap_or(0));
+        }
+    }
+
+    fn remove(&self, results: &mut Results, index: usize) {
+        if let Some(gone) = results.kept.remove(index) {
+            let _ = fs::remove_file(self.path(&gone.id));
+            results.bytes -= gone.size;
         }
     }
 }
@@ -237,20 +298,15 @@ impl Drop for StoreFiles {
     }
 }
 
-impl Owner {
-    fn new(inner: Arc<StoreFiles>) -> io::Result<Arc<Self>> {
-        Ok(Arc::new(Self { id: random_id()?, inner }))
-    }
-}
-
 impl Drop for Owner {
     fn drop(&mut self) {
-        let mut results = self.inner.results.lock();
+        let Some(files) = &self.ends else { return };
+        let mut results = files.results.lock();
         let Results { kept, bytes } = &mut *results;
         kept.retain(|kept| {
-            let is_own = kept.owner == self.id;
+            let is_own = *kept.owner == *self.id;
             if is_own {
-                let _ = fs::remove_file(self.inner.path(&kept.id));
+                let _ = fs::remove_file(files.path(&kept.id));
                 *bytes -= kept.size;
             }
             !is_own
@@ -267,7 +323,7 @@ impl ResultWriter {
         let taken = {
             let mut results = self.store.inner.results.lock();
             self.store.inner.evict(&mut results, bytes.len() as u64);
-            let taken = MAX_BYTES.saturating_sub(results.bytes).min(bytes.len() as u64);
+            let taken = self.store.inner.capacity.saturating_sub(results.bytes).min(bytes.len() as u64);
             results.bytes += taken;
             taken
         };
@@ -277,15 +333,24 @@ impl ResultWriter {
         self.file.write_all(&bytes[..taken])
     }
 
+    /// Bytes so far.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
     /// Keeps the result.
     pub fn keep(mut self) -> ResultLink {
         let kept = Kept {
             id: self.id.clone(),
-            owner: self.store.owner.id.clone(),
+            owner: self.store.owner.id.as_str().into(),
+            format: self.format.clone(),
             size: self.size,
             since: Instant::now(),
         };
-        self.store.inner.results.lock().kept.push_back(kept);
+        let mut results = self.store.inner.results.lock();
+        results.kept.push_back(kept);
+        self.store.inner.evict(&mut results, 0);
+        drop(results);
         self.is_kept = true;
         ResultLink { uri: format!("{SCHEME}{}", self.id), is_whole: self.is_whole }
     }
@@ -311,7 +376,7 @@ mod tests {
     }
 
     fn keep(store: &ResultStore, text: &[u8]) -> String {
-        let mut writer = store.create().unwrap();
+        let mut writer = store.create(ResultFormat::Text).unwrap();
         writer.write(text).unwrap();
         writer.keep().uri
     }
@@ -325,7 +390,7 @@ mod tests {
         assert_eq!(store.read("toolbay-result://../../etc/passwd", 0, 1).unwrap(), None);
         let file = fs::read_dir(&store.inner.directory).unwrap().next().unwrap().unwrap();
         assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        drop(store.create().unwrap());
+        drop(store.create(ResultFormat::Text).unwrap());
         assert_eq!(files(&store), 1, "a result that is not kept leaves no file");
         drop(store);
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
@@ -335,12 +400,21 @@ mod tests {
     fn callers_read_only_their_own_results() {
         let directory = tempfile::tempdir().unwrap();
         let store = ResultStore::open(directory.path()).unwrap();
-        let (one, other) = (store.for_caller().unwrap(), store.for_caller().unwrap());
+        let (one, other) = (store.for_connection().unwrap(), store.for_connection().unwrap());
         let uri = keep(&one, b"mine");
         assert!(one.read(&uri, 0, 9).unwrap().is_some());
         assert!(other.read(&uri, 0, 9).unwrap().is_none() && store.read(&uri, 0, 9).unwrap().is_none());
         drop(one);
-        assert_eq!((files(&store), store.inner.results.lock().bytes), (0, 0), "they end with their caller");
+        assert_eq!(
+            (files(&store), store.inner.results.lock().bytes),
+            (0, 0),
+            "they end with their connection"
+        );
+        let (alice, bob) = (store.for_principal("alice"), store.for_principal("bob"));
+        let uri = keep(&alice, b"mine");
+        assert!(bob.find(&uri).is_none() && other.find(&uri).is_none());
+        drop(alice);
+        assert!(store.for_principal("alice").find(&uri).is_some(), "it has other connections");
     }
 
     #[test]
@@ -361,42 +435,28 @@ mod tests {
     #[test]
     fn the_oldest_results_make_room_also_while_one_is_written() {
         let directory = tempfile::tempdir().unwrap();
-        let store = ResultStore::open(directory.path()).unwrap();
-        let half = vec![0; usize::try_from(MAX_BYTES / 2).unwrap()];
+        let store = ResultStore::with_capacity(directory.path(), 1 << 20).unwrap();
+        let half = vec![0; 1 << 19];
         let first = keep(&store, &half);
-        let mut second = store.create().unwrap();
+        let mut second = store.create(ResultFormat::Text).unwrap();
         second.write(&half).unwrap();
         assert!(store.read(&first, 0, 1).unwrap().is_some());
-        let mut third = store.create().unwrap();
+        let mut third = store.create(ResultFormat::Text).unwrap();
         third.write(&half).unwrap();
         assert!(store.read(&first, 0, 1).unwrap().is_none(), "it made room");
         third.write(b"more").unwrap();
         assert!(!third.keep().is_whole && second.keep().is_whole);
-        assert_eq!(store.inner.results.lock().bytes, MAX_BYTES);
+        assert_eq!(store.inner.results.lock().bytes, 1 << 20);
     }
 
     #[test]
-    fn long_results_are_read_by_page() {
+    fn who_has_most_makes_room() {
         let directory = tempfile::tempdir().unwrap();
         let store = ResultStore::open(directory.path()).unwrap();
-        let all: String = (0..300_000).map(|number| format!("line {number}\n")).collect();
-        let mut uri = keep(&store, all.as_bytes());
-        let mut read = String::new();
-        for _ in 0..10 {
-            let page = read_page(&store, &uri).unwrap();
-            let Some(note) = page.rfind("[bytes ") else {
-                read.push_str(&page);
-                break;
-            };
-            read.push_str(&page[..note]);
-            let next = page[note..].split("next: ").nth(1).unwrap();
-            uri = next.trim_end_matches("]\n").to_owned();
-        }
-        assert!(read == all, "{} of {} bytes", read.len(), all.len());
-        let name = uri.split('?').next().unwrap();
-        let part = read_page(&store, &format!("{name}?offset=7&limit=6")).unwrap();
-        assert!(part.starts_with("line 1") && part.contains("bytes 7 to 13 of"), "{part}");
-        assert_eq!(read_page(&store, "toolbay-result://no"), Err(ReadError::NotFound));
-        assert!(matches!(read_page(&store, &format!("{name}?x=1")), Err(ReadError::Failed(_))));
+        let (few, many) = (store.for_principal("few"), store.for_principal("many"));
+        let first = keep(&few, b"first");
+        let of_many: Vec<String> = (0..MAX_RESULTS).map(|_| keep(&many, b"x")).collect();
+        assert!(few.find(&first).is_some() && many.find(&of_many[0]).is_none());
+        assert_eq!(store.inner.results.lock().kept.len(), MAX_RESULTS);
     }
 }

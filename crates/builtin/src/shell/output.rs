@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use toolbay_results::{ResultLink, ResultStore, ResultWriter};
+use toolbay_results::{ResultFormat, ResultLink, ResultStore, ResultWriter};
 
 /// What is kept of an output, at most `limit` bytes in memory.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ impl Captured {
             && self.whole.is_none()
             && let Some(store) = self.store.take()
         {
-            self.whole = store.create().ok();
+            self.whole = store.create(ResultFormat::Text).ok();
             let begun = [self.head.as_slice(), &self.tail.iter().copied().collect::<Vec<u8>>()].concat();
             self.keep(&begun);
         }

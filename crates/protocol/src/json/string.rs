@@ -50,6 +50,29 @@ pub(crate) fn decode_inner(written: &[u8]) -> Cow<'_, str> {
     }
 }
 
+/// Walks the inside of a JSON string (without its quotes) that the scanner accepted, without decoding all of it at once.
+/// `on_piece` gets each run of plain text, and each escape, with how many bytes it is written with; the walk ends when it returns
+/// false.
+pub fn decode_pieces(inner: &[u8], mut on_piece: impl FnMut(usize, &str) -> bool) {
+    let mut rest = std::str::from_utf8(inner).unwrap_or_default();
+    while !rest.is_empty() {
+        let plain = memchr::memchr(b'\\', rest.as_bytes()).unwrap_or(rest.len());
+        if plain > 0 {
+            let (run, after) = rest.split_at(plain);
+            if !on_piece(plain, run) {
+                return;
+            }
+            rest = after;
+            continue;
+        }
+        let (char, after) = decode_escape(&rest[1..]);
+        if !on_piece(rest.len() - after.len(), char.encode_utf8(&mut [0; 4])) {
+            return;
+        }
+        rest = after;
+    }
+}
+
 /// What the text behind a backslash stands for, and what follows.
 fn decode_escape(text: &str) -> (char, &str) {
     let mut chars = text.chars();
@@ -123,7 +146,21 @@ const HEXADECIMAL: [u8; 16] = *b"0123456789abcdef";
 
 #[cfg(test)]
 mod tests {
-    use super::encode_string;
+    use super::{decode_pieces, decode_string, encode_string};
+
+    #[test]
+    fn pieces_are_what_the_whole_means() {
+        for inner in ["", "plain", r"\n", r#"a\\nb\u00e4\ud83d\ude00\ud83dx\"c\""#, "\\u0041ö\\/"] {
+            let (mut decoded, mut written) = (String::new(), 0);
+            decode_pieces(inner.as_bytes(), |length, piece| {
+                written += length;
+                decoded.push_str(piece);
+                true
+            });
+            assert_eq!(decoded, decode_string(format!("\"{inner}\"").as_bytes()).unwrap(), "{inner}");
+            assert_eq!(written, inner.len());
+        }
+    }
 
     #[test]
     fn strings_are_encoded_as_others_do_it() {
