@@ -32,12 +32,12 @@ mod names;
 pub mod openai;
 #[cfg(feature = "rig")]
 pub mod rig;
-mod schema;
 
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::Value;
+use toolbay_schema as schema;
 
 use crate::{Tool, ToolContext, ToolOutput};
 

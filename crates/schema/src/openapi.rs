@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{flatten, inline::inlined, with_plain_top};
+use crate::{
+    inline::inlined,
+    plain::{flatten, with_plain_top},
+};
 
 /// Keywords that stay unchanged.
 const KEPT: [&str; 16] = [
@@ -25,7 +28,7 @@ const KEPT: [&str; 16] = [
 ];
 
 /// A schema in the dialect of Gemini.
-pub(in crate::adapter) fn openapi(schema: &Value) -> Value {
+pub fn openapi(schema: &Value) -> Value {
     said_otherwise(inlined(&with_plain_top(schema)))
 }
 

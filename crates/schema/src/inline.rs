@@ -7,22 +7,32 @@ use serde_json::{Map, Value, json};
 const MAX_PARTS: usize = 20_000;
 
 /// A schema with every local reference inlined. One that is recursive, or not local, becomes a schema that accepts anything.
-pub(super) fn inlined(schema: &Value) -> Value {
-    let mut inliner = Inliner { root: schema, open: Vec::new(), parts: 0 };
-    inliner.write(schema)
+pub(crate) fn inlined(schema: &Value) -> Value {
+    inlined_with_loss(schema).0
 }
+
+/// As [`inlined`]; also says whether the schema accepts the same as before.
+pub(crate) fn inlined_with_loss(schema: &Value) -> (Value, bool) {
+    let mut inliner = Inliner { root: schema, open: Vec::new(), parts: 0, is_exact: true };
+    (inliner.write(schema), inliner.is_exact)
+}
+
+/// Keywords that describe and demand nothing.
+const ANNOTATIONS: [&str; 6] = ["title", "description", "default", "examples", "deprecated", "$comment"];
 
 struct Inliner<'a> {
     root: &'a Value,
     /// References that are being inlined.
     open: Vec<&'a str>,
     parts: usize,
+    is_exact: bool,
 }
 
 impl<'a> Inliner<'a> {
     fn write(&mut self, schema: &'a Value) -> Value {
         self.parts += 1;
         if self.parts > MAX_PARTS {
+            self.is_exact = false;
             return json!({});
         }
         match schema {
@@ -38,10 +48,13 @@ impl<'a> Inliner<'a> {
             let target = find(self.root, reference).filter(|_| !self.open.contains(&reference));
             if let Some(target) = target {
                 self.open.push(reference);
-                if let Value::Object(target) = self.write(target) {
-                    written = target;
+                match self.write(target) {
+                    Value::Object(target) => written = target,
+                    _ => self.is_exact = false,
                 }
                 self.open.pop();
+            } else {
+                self.is_exact = false;
             }
         }
         for (word, value) in object {
@@ -57,14 +70,22 @@ impl<'a> Inliner<'a> {
                 ("enum" | "const" | "default" | "examples", data) => data.clone(),
                 (_, schema) => self.write(schema),
             };
-            written.insert(word.clone(), value);
+            if let ("properties", Some(Value::Object(known)), Value::Object(more)) =
+                (word.as_str(), written.get_mut(word), &value)
+            {
+                known.extend(more.clone());
+                self.is_exact = false;
+                continue;
+            }
+            let before = written.insert(word.clone(), value);
+            self.is_exact &= before.is_none() || ANNOTATIONS.contains(&word.as_str());
         }
         written.into()
     }
 }
 
 /// The target of a local reference.
-pub(super) fn find<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
+pub(crate) fn find<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     root.pointer(reference.strip_prefix('#')?)
 }
 

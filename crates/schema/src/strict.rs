@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{inline::find, with_plain_top};
+use crate::{inline::find, plain::with_plain_top};
 
 /// Keywords of strict mode.
 const KNOWN: [&str; 22] = [
@@ -33,7 +33,7 @@ const FORMATS: [&str; 9] =
     ["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
 /// A schema in strict mode; none where strict mode cannot express it.
-pub(in crate::adapter) fn strict(schema: &Value) -> Option<Value> {
+pub fn strict(schema: &Value) -> Option<Value> {
     let mut strict = with_plain_top(schema);
     tighten(&mut strict)?;
     Some(strict)
@@ -124,7 +124,7 @@ fn or_null(mut schema: Value) -> Value {
 
 /// Arguments without the nulls that a model wrote only because strict mode has no other way to leave a property out: those
 /// of properties that are optional and cannot be null.
-pub(in crate::adapter) fn without_added_nulls(mut arguments: Value, schema: &Value) -> Value {
+pub fn without_added_nulls(mut arguments: Value, schema: &Value) -> Value {
     clean(&mut arguments, schema, schema, 0);
     arguments
 }
