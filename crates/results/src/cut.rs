@@ -45,12 +45,12 @@ pub fn cut(response: &Response, options: &CutOptions<'_>) -> Option<Bytes> {
         return None;
     }
     let text = &response.text;
-    let mut keeper = Keeper { options, store: None };
+    let mut keeping = ResultKeeping { options, store: None };
     let content_span = response.result_field("content").filter(|span| text[span.start as usize] == b'[');
-    let content = content_span.and_then(|span| content::cut(text, span, &mut keeper));
+    let content = content_span.and_then(|span| content::cut(text, span, &mut keeping));
     let structured_span = response.result_field("structuredContent");
     let long = structured_span.filter(|span| span.range().len() > options.limit);
-    let structured = long.map(|span| cut_structured(&text[span.range()], &mut keeper));
+    let structured = long.map(|span| cut_structured(&text[span.range()], &mut keeping));
     if content.is_none() && structured.is_none() {
         return None;
     }
@@ -93,14 +93,14 @@ struct CutStructured {
 
 /// Shortens structured content. Where the tool declares a schema, clients check against it, and fail where structured content is
 /// missing: so it must match, or the result must be one that is not checked.
-fn cut_structured(value: &[u8], keeper: &mut Keeper<'_>) -> CutStructured {
-    let kept = keeper.keep(ResultFormat::Json, |writer| writer.write(value));
+fn cut_structured(value: &[u8], keeping: &mut ResultKeeping<'_>) -> CutStructured {
+    let kept = keeping.keep(ResultFormat::Json, |writer| writer.write(value));
     let whole = kept.described();
     let total = value.len();
-    let has_schema = keeper.options.matches_schema.is_some();
-    let budget = if has_schema { keeper.options.limit.min(MAX_CHECKED) } else { keeper.options.limit };
+    let has_schema = keeping.options.matches_schema.is_some();
+    let budget = if has_schema { keeping.options.limit.min(MAX_CHECKED) } else { keeping.options.limit };
     let (cut, places) = structured::shorten(value, budget);
-    let fits = keeper.options.matches_schema.is_none_or(|matches| matches(&cut));
+    let fits = keeping.options.matches_schema.is_none_or(|matches| matches(&cut));
     if fits && cut.len() <= budget + structured::TOLERANCE {
         let note = format!(
             "[… structuredContent was shortened from {total} to {} bytes ({places}); {whole} …]",
@@ -136,7 +136,7 @@ fn insert(response: &Response, splice: &mut Splice<'_>, fields: &[(&str, String)
 }
 
 /// Keeps what is left out.
-struct Keeper<'a> {
+struct ResultKeeping<'a> {
     options: &'a CutOptions<'a>,
     /// Opened when it is first needed.
     store: Option<ResultStore>,
@@ -171,7 +171,7 @@ impl WhatWasKept {
     }
 }
 
-impl Keeper<'_> {
+impl ResultKeeping<'_> {
     fn keep(
         &mut self,
         format: ResultFormat,

@@ -101,7 +101,7 @@ pub fn read_part(store: &ResultStore, id: &str, request: &PartRequest) -> Result
     let text = match &request.grep {
         Some(pattern) => matching_lines(&mut source, pattern, request.offset, limit)?,
         None => {
-            let page = Page::read(&mut source, request.offset, limit).map_err(failed)?;
+            let page = TextPage::read(&mut source, request.offset, limit).map_err(failed)?;
             page.with_note(|end| format!("next: offset {end}"))
         }
     };
@@ -130,7 +130,7 @@ pub fn read_page(store: &ResultStore, uri: &str) -> Result<String, ReadError> {
     }
     let found = store.find(name).ok_or(ReadError::NotFound)?;
     let mut source = Source::File(File::open(&found.path).map_err(failed)?, found.size);
-    let page = Page::read(&mut source, offset, limit).map_err(failed)?;
+    let page = TextPage::read(&mut source, offset, limit).map_err(failed)?;
     Ok(page.with_note(|end| format!("next: {name}?offset={end}")))
 }
 
@@ -172,14 +172,14 @@ impl Source {
 }
 
 /// Whole characters of a text, and whole lines where there are any.
-struct Page {
+struct TextPage {
     text: String,
     start: u64,
     end: u64,
     size: u64,
 }
 
-impl Page {
+impl TextPage {
     fn read(source: &mut Source, offset: u64, limit: u64) -> io::Result<Self> {
         let size = source.size();
         let bytes = source.read(offset, limit)?;

@@ -55,13 +55,13 @@ struct Owner {
 #[derive(Debug, Default)]
 struct Results {
     /// Oldest first.
-    kept: VecDeque<Kept>,
+    kept: VecDeque<KeptResult>,
     /// Of those that are kept and of those that are being written.
     bytes: u64,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct KeptResult {
     id: String,
     owner: Arc<str>,
     format: ResultFormat,
@@ -178,7 +178,7 @@ impl ResultStore {
         let id = uri.strip_prefix(SCHEME).unwrap_or(uri);
         let mut results = self.inner.results.lock();
         self.inner.evict(&mut results, 0);
-        let own = |kept: &&Kept| kept.id == id && *kept.owner == *self.owner.id;
+        let own = |kept: &&KeptResult| kept.id == id && *kept.owner == *self.owner.id;
         let kept = results.kept.iter().find(own)?;
         Some(StoredResult { format: kept.format.clone(), size: kept.size, path: self.inner.path(id) })
     }
@@ -340,7 +340,7 @@ impl ResultWriter {
 
     /// Keeps the result.
     pub fn keep(mut self) -> ResultLink {
-        let kept = Kept {
+        let kept = KeptResult {
             id: self.id.clone(),
             owner: self.store.owner.id.as_str().into(),
             format: self.format.clone(),

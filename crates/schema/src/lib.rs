@@ -1,5 +1,7 @@
 //! Schemas of tools in the forms that model APIs and clients accept, and arguments back from them.
 
+#![forbid(unsafe_code)]
+
 mod inline;
 mod openapi;
 mod plain;

@@ -21,12 +21,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("server", &["protocol", "transport"]),
     ("policy", &["protocol"]),
     ("host", &["protocol", "transport", "upstream", "config", "policy"]),
-    ("agent", &["protocol", "transport", "upstream", "config", "bundle", "server", "host"]),
+    ("agent", &["protocol", "transport", "upstream", "config", "bundle", "server", "host", "schema"]),
     ("control", &["protocol", "host", "config"]),
     (
         "gateway",
         &["protocol", "translate", "transport", "host", "access", "policy", "toolsearch", "code", "audit"],
     ),
+    ("results", &["protocol"]),
+    ("schema", &["protocol"]),
     ("files", &[]),
     ("search", &["files"]),
     ("toolsearch", &["protocol"]),
@@ -37,7 +39,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("secrets", &["protocol", "supervise"]),
     ("oauth", &["transport"]),
     ("access", &["protocol", "transport", "oauth"]),
-    ("builtin", &["protocol", "transport", "supervise", "server", "files", "search", "sandbox"]),
+    ("builtin", &["protocol", "transport", "supervise", "server", "files", "search", "sandbox", "results"]),
     ("panel", &["protocol", "control"]),
     ("cli", ALL),
     ("testkit", ALL),
@@ -73,6 +75,8 @@ pub(super) const ALL: &[&str] = &[
     "pins",
     "audit",
     "panel",
+    "results",
+    "schema",
 ];
 
 /// Crates of others that only one crate of ours may use, and never for what we ship.

@@ -4,7 +4,7 @@
 
 use toolbay_protocol::{Scanner, Span, decode_pieces, decode_string};
 
-use super::{Keeper, WhatWasKept, escaped, link_block, text_block, within};
+use super::{ResultKeeping, WhatWasKept, escaped, link_block, text_block, within};
 use crate::{ResultFormat, ResultWriter};
 
 /// What a block counts at least, however short its text is.
@@ -32,9 +32,9 @@ enum BlockKind<'a> {
 }
 
 /// Cuts an array of content blocks; none if it is short enough.
-pub(super) fn cut(text: &[u8], span: Span, keeper: &mut Keeper<'_>) -> Option<Vec<u8>> {
+pub(super) fn cut(text: &[u8], span: Span, keeping: &mut ResultKeeping<'_>) -> Option<Vec<u8>> {
     let array = &text[span.range()];
-    let limit = keeper.options.limit as u64;
+    let limit = keeping.options.limit as u64;
     let (mut total, mut has_long_blob) = (0, false);
     walk(array, |block| {
         let weight = block.weight(limit);
@@ -51,10 +51,10 @@ pub(super) fn cut(text: &[u8], span: Span, keeper: &mut Keeper<'_>) -> Option<Ve
         if let BlockKind::Blob { media_type, data } = &block.kind {
             let is_kept = left > 0 && (is_all_kept || block.is_long_blob(limit));
             left -= usize::from(is_kept);
-            blobs.push(is_kept.then(|| keep_blob(keeper, media_type, data)));
+            blobs.push(is_kept.then(|| keep_blob(keeping, media_type, data)));
         }
     });
-    let whole = is_all_kept.then(|| keep_text(array, keeper, &blobs));
+    let whole = is_all_kept.then(|| keep_text(array, keeping, &blobs));
     let head = limit * HEAD.0 / HEAD.1;
     let gap = if total > limit { (head, total - (limit - head)) } else { (total, total) };
     let mut writer = BlockWriter {
@@ -66,7 +66,7 @@ pub(super) fn cut(text: &[u8], span: Span, keeper: &mut Keeper<'_>) -> Option<Ve
         shown: 0,
         note: None,
         blobs: blobs.into_iter(),
-        has_resource_links: keeper.options.has_resource_links,
+        has_resource_links: keeping.options.has_resource_links,
         is_text_kept: whole.is_some(),
         dropped_blocks: 0,
     };
@@ -180,9 +180,9 @@ fn decoded_length(inner: &[u8]) -> u64 {
 }
 
 /// Keeps the text of all blocks, one below the other; blobs are named there, and kept by themselves.
-fn keep_text(array: &[u8], keeper: &mut Keeper<'_>, blobs: &[Option<WhatWasKept>]) -> WhatWasKept {
+fn keep_text(array: &[u8], keeping: &mut ResultKeeping<'_>, blobs: &[Option<WhatWasKept>]) -> WhatWasKept {
     let mut kept = blobs.iter();
-    keeper.keep(ResultFormat::Text, |writer| {
+    keeping.keep(ResultFormat::Text, |writer| {
         let mut text = LineWriter { writer, buffer: Vec::new(), ends_line: true, error: None };
         walk(array, |block| {
             text.end_line();
@@ -202,8 +202,8 @@ fn keep_text(array: &[u8], keeper: &mut Keeper<'_>, blobs: &[Option<WhatWasKept>
     })
 }
 
-fn keep_blob(keeper: &mut Keeper<'_>, media_type: &str, data: &[u8]) -> WhatWasKept {
-    keeper.keep(ResultFormat::Base64(media_type.to_owned()), |writer| writer.write(data))
+fn keep_blob(keeping: &mut ResultKeeping<'_>, media_type: &str, data: &[u8]) -> WhatWasKept {
+    keeping.keep(ResultFormat::Base64(media_type.to_owned()), |writer| writer.write(data))
 }
 
 fn blob_note(media_type: &str, length: usize, kept: Option<&WhatWasKept>) -> String {
