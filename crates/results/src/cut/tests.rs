@@ -246,7 +246,8 @@ proptest! {
             Some(cut) => {
                 let content = cut["content"].as_array().unwrap();
                 let shown: usize = content.iter().filter(|block| !block.to_string().contains("toolbay-result://")).map(length).sum();
-                prop_assert!(total > limit && shown <= limit, "{} of {}", shown, limit);
+                // What is left of a block at either end of the gap may be shorter than what a block counts at least.
+                prop_assert!(total > limit && shown <= limit + 32, "{} of {}", shown, limit);
                 prop_assert!(cut.to_string().contains("toolbay-result://"));
             }
         }
