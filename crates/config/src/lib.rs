@@ -60,7 +60,7 @@ pub use model::oauth::{OAuthConfig, OAuthGrant};
 pub use model::secret_text::{SecretField, SecretPlace};
 pub use model::server::{
     Command, InheritEnv, Permission, PinMode, Remote, Restart, RevisionSetting, ServerConfig, ServerEndpoint,
-    ServerOptions, Sharing, Start, Stderr, ToolFilter, ToolOptions, Transport, Validate,
+    ServerOptions, Sharing, Start, Stderr, ToolFilter, ToolOptions, Transport, Validate, ValidateOutput,
 };
 pub use model::written::WrittenServer;
 pub use problem::{Location, Problem};

@@ -1,6 +1,6 @@
 //! The gateway as a whole.
 
-use std::{collections::BTreeSet, path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, path::PathBuf, str::FromStr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -12,9 +12,10 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 use toolbay_access::{Access, Authenticator, PublicUrl, ServerLogins, proxy::AuthorizationProxy};
 use toolbay_audit::AuditLog;
 use toolbay_code::CodeRunner;
-use toolbay_host::{CatalogKind, Host};
+use toolbay_host::{CatalogKind, Host, SchemaView};
 use toolbay_policy::{PolicySet, Profile, ProfileName};
 use toolbay_protocol::{ErrorObject, model::Item};
+use toolbay_results::LazyResultStore;
 use toolbay_transport::{
     Connection,
     http::{ConnectionLimits, Tls, serve, serve_tls},
@@ -95,6 +96,10 @@ pub struct GatewayOptions {
     pub identity: Option<GatewayIdentity>,
     /// The log in which calls are recorded.
     pub audit: Option<Arc<AuditLog>>,
+    /// Where results are kept that are longer than clients get; without it, no result is cut.
+    pub results: Option<Arc<LazyResultStore>>,
+    /// How tools are listed to clients that reject more than the specification does.
+    pub schema_view: SchemaViewSetting,
     /// How long the first requests for a list wait for servers that are starting, where no catalog is cached; zero for not at all.
     pub first_list_wait: Duration,
     /// Which tools clients are listed.
@@ -128,6 +133,8 @@ impl Default for GatewayOptions {
             task_key: None,
             identity: None,
             audit: None,
+            results: None,
+            schema_view: SchemaViewSetting::default(),
             first_list_wait: Duration::from_secs(2),
             exposure: ExposureOptions::default(),
             code: None,
@@ -398,6 +405,38 @@ pub(crate) fn with_profile(access: &Arc<Access>, profile: &str) -> Arc<Access> {
     access.rights.profile = Some(profile.into());
     Arc::new(access)
 }
+
+/// How tools are listed to clients that reject more than the specification does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SchemaViewSetting {
+    /// As the client is known to need it, by its name.
+    #[default]
+    Auto,
+    /// As they are.
+    Off,
+    /// So for all clients.
+    Always(SchemaView),
+}
+
+impl FromStr for SchemaViewSetting {
+    type Err = UnknownSchemaView;
+
+    fn from_str(text: &str) -> Result<Self, UnknownSchemaView> {
+        Ok(match text {
+            "auto" => Self::Auto,
+            "off" => Self::Off,
+            "anthropic" => Self::Always(SchemaView::ANTHROPIC),
+            "openai" => Self::Always(SchemaView::OPENAI),
+            "gemini" => Self::Always(SchemaView::GEMINI),
+            _ => return Err(UnknownSchemaView),
+        })
+    }
+}
+
+/// Not the name of a view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of auto, off, anthropic, openai, gemini")]
+pub struct UnknownSchemaView;
 
 /// One server with a gateway of its own: clients see that server, and nothing of a hub.
 #[derive(Debug, Clone)]

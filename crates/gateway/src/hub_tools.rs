@@ -12,6 +12,7 @@ pub(crate) mod exposure;
 mod get_tool_details;
 mod known_clients;
 mod list;
+mod read_result;
 pub(crate) mod run_code;
 mod search_tools;
 mod signature;
@@ -26,6 +27,7 @@ use std::{
 
 use parking_lot::Mutex;
 use toolbay_code::CodeRunner;
+use toolbay_host::RouteTable;
 use toolbay_policy::{Exposure, PolicySet, Profile};
 use toolbay_protocol::{MethodCall, ObjectBuilder, Request, Tier, method};
 
@@ -46,6 +48,7 @@ pub(crate) enum HubTool {
     /// Calls a tool of that tier.
     CallTool(Tier),
     RunCode,
+    ReadResult,
 }
 
 /// What a client is answered about the tools of servers.
@@ -59,9 +62,9 @@ const SEARCH: [HubTool; 5] = [
 
 impl HubTool {
     /// All of them.
-    pub(crate) const ALL: [Self; 6] = {
+    pub(crate) const ALL: [Self; 7] = {
         let [search, details, read, write, destructive] = SEARCH;
-        [search, details, read, write, destructive, Self::RunCode]
+        [search, details, read, write, destructive, Self::RunCode, Self::ReadResult]
     };
 
     /// The name by which clients call it.
@@ -73,6 +76,7 @@ impl HubTool {
             Self::CallTool(Tier::Write) => "call_tool_write",
             Self::CallTool(Tier::Destructive) => "call_tool_destructive",
             Self::RunCode => "run_code",
+            Self::ReadResult => "read_result",
         }
     }
 
@@ -83,6 +87,7 @@ impl HubTool {
             Self::GetToolDetails => get_tool_details::DEFINITION,
             Self::CallTool(tier) => call_tool::definition(tier),
             Self::RunCode => run_code::DEFINITION,
+            Self::ReadResult => read_result::DEFINITION,
         }
     }
 
@@ -141,12 +146,13 @@ impl HubTools {
     }
 
     /// The tools of the hub that a client is listed, in the order of the list.
-    fn listed_for(&self, listing: &Listing) -> Vec<HubTool> {
+    fn listed_for(&self, listing: &Listing, limits_results: bool) -> Vec<HubTool> {
         let mut listed = match listing {
             Listing::Search(_) => SEARCH.to_vec(),
             Listing::Everything | Listing::Deferred => Vec::new(),
         };
         listed.extend(self.code.as_ref().map(|_| HubTool::RunCode));
+        listed.extend(limits_results.then_some(HubTool::ReadResult));
         listed
     }
 
@@ -156,19 +162,24 @@ impl HubTools {
             return None;
         }
         let tool = HubTool::of_name(&call.string_param("name")?)?;
-        let listing = gateway.listing_for(client);
+        let (listing, table) = (gateway.listing_for(client), client.host.table());
         // A client may still know what is not listed any more; what a server has under the name goes before that.
-        let is_listed = self.listed_for(&listing).contains(&tool);
-        let may_be_known = tool != HubTool::RunCode;
-        (is_listed
-            || (may_be_known
-                && client.host.table().tool(tool.name()).is_none()
-                && gateway.may_hide_tools_of(client)))
-        .then_some(tool)
+        let is_listed = self.listed_for(&listing, gateway.limits_results(&table)).contains(&tool);
+        let may_know = || match tool {
+            HubTool::RunCode => false,
+            HubTool::ReadResult => true,
+            _ => gateway.may_hide_tools_of(client),
+        };
+        (is_listed || (table.tool(tool.name()).is_none() && may_know())).then_some(tool)
     }
 }
 
 impl Gateway {
+    /// Whether results of some tools are cut.
+    fn limits_results(&self, table: &RouteTable) -> bool {
+        self.options.results.is_some() && table.limits_results()
+    }
+
     /// Answers a call to a tool of the hub; none where it is for a server as it stands.
     pub(crate) fn hub_tool_call(
         self: &Arc<Self>,
@@ -181,6 +192,7 @@ impl Gateway {
             HubTool::GetToolDetails => HubToolCall::Answered(get_tool_details::answer(client, request)),
             HubTool::CallTool(tier) => call_tool::answer(client, request, tier),
             HubTool::RunCode => HubToolCall::Code(self.hub_tools.code.clone()?),
+            HubTool::ReadResult => read_result::answer(self, client, request),
         })
     }
 
@@ -188,7 +200,7 @@ impl Gateway {
     pub(crate) fn request_within(&self, client: &RequestClient, request: &Request) -> Option<Arc<Request>> {
         match self.hub_tools.called(self, client, &request.call)? {
             HubTool::CallTool(_) => call_tool::forwarded(request).ok(),
-            HubTool::SearchTools | HubTool::GetToolDetails | HubTool::RunCode => None,
+            HubTool::SearchTools | HubTool::GetToolDetails | HubTool::RunCode | HubTool::ReadResult => None,
         }
     }
 }

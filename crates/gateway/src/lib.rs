@@ -36,7 +36,7 @@ mod views;
 
 pub use connected_clients::{ATTACH, Attach, ClientTransport, ConnectedClient, GOODBYE};
 pub use explain::ExplainedCall;
-pub use gateway::{Gateway, GatewayIdentity, GatewayOptions};
+pub use gateway::{Gateway, GatewayIdentity, GatewayOptions, SchemaViewSetting, UnknownSchemaView};
 pub use hub_tools::exposure::{ClientExposure, ExposureOptions, ExposureReport};
 pub use pending_calls::PendingCall;
 pub use security::local_user::LocalUsers;

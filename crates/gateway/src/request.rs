@@ -5,4 +5,5 @@ pub(crate) mod client;
 pub(crate) mod local;
 pub(crate) mod revision;
 pub(crate) mod serve;
+pub(crate) mod stored_result;
 pub(crate) mod subscription;

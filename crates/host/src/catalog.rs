@@ -3,6 +3,7 @@
 pub(crate) mod builder;
 pub(crate) mod cache;
 mod naming;
+mod output_rules;
 mod output_schema;
 mod pages;
 mod quarantine;
@@ -19,6 +20,7 @@ mod validation_cost;
 
 pub use naming::{Naming, qualified_uri, slugs};
 pub(crate) use naming::{exposed, slug_of};
+pub use output_rules::{OutputCheck, OutputRules};
 pub use pages::{ListPages, list_page};
 pub use quarantine::Quarantined;
 pub(crate) use quarantine::{CheckedTool, UncheckedTools};

@@ -24,13 +24,14 @@ mod subscriptions;
 mod view;
 
 pub use catalog::{
-    CatalogReview, CatalogSource, HiddenItem, ListPages, ListedTool, Naming, Quarantined, ResourceRoute,
-    ReviewedCatalog, Route, RouteTable, ServerPart, Validator, list_page, qualified_uri, slugs,
+    CatalogReview, CatalogSource, HiddenItem, ListPages, ListedTool, Naming, OutputCheck, OutputRules,
+    Quarantined, ResourceRoute, ReviewedCatalog, Route, RouteTable, ServerPart, Validator, list_page,
+    qualified_uri, slugs,
 };
 pub use events::{ConfigProblem, HostChange, HostChanges, HostEvent, HostEventKind, HostEvents};
 pub use host::{Connector, Host, HostOptions, InProcess};
 pub use reconcile::{ApplyReport, ServerError, ServerStatus};
-pub use router::{ConsentRequest, HostRequest, RequestTarget, Resume, Routed, Unavailable};
+pub use router::{ConsentRequest, HostRequest, RequestTarget, Resume, Routed, Unavailable, failed_result};
 pub use servers::auth::{AuthenticationError, Authorizers};
 pub use servers::launch::{connect_options, refusing, server_endpoint, server_settings};
 pub use servers::secrets::{SecretFuture, SecretLookup, completion};
@@ -38,6 +39,7 @@ pub use servers::state::ServerState;
 pub use subscriptions::ResourceWatch;
 pub use toolbay_config::{Problem, SecretPlace, ServerConfig, ServerOptions};
 pub use toolbay_protocol::{ErrorCode, LogLevel, Revision, ServerName};
+pub use toolbay_schema::SchemaView;
 pub use toolbay_transport::{Connection, memory};
 pub use toolbay_upstream::{
     CacheHints, CallError, CallEvent, CallEventSender, CallEvents, CallResponse, CallUpdate, Caller,

@@ -460,12 +460,14 @@ impl RegisteredServer {
 
 /// Whether two configurations of a server differ at most in whether it may run and how its offers are presented.
 fn is_same_launch(before: &ServerConfig, now: &ServerConfig) -> bool {
-    let ServerOptions { tools, tool, validate, pins, .. } = &now.tuning;
+    let ServerOptions { tools, tool, validate, pins, validate_output, max_result, .. } = &now.tuning;
     let tuning = ServerOptions {
         tools: tools.clone(),
         tool: tool.clone(),
         validate: *validate,
         pins: *pins,
+        validate_output: *validate_output,
+        max_result: *max_result,
         ..before.tuning.clone()
     };
     now.endpoint == before.endpoint && now.secrets == before.secrets && now.tuning == tuning

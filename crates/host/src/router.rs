@@ -11,13 +11,14 @@ use toolbay_config::Validate;
 use toolbay_policy::{Decision, Denial, Rule};
 use toolbay_protocol::{
     ErrorCode, ErrorObject, MethodCall, ObjectBuilder, Request, Scanner, ServerName, Span, Tier,
-    decode_string, header_params::HeaderParam, method,
+    decode_string, encode_string, header_params::HeaderParam, method,
 };
+use toolbay_schema::SchemaView;
 use toolbay_upstream::{Call, CallEventSender, Caller, InFlight, LogSource, ServerHandle, Timeouts};
 
 pub use unavailable::Unavailable;
 
-use crate::{Host, ResourceRoute, Route};
+use crate::{Host, OutputRules, ResourceRoute, Route};
 
 /// A request, its caller, and what else is needed to send it.
 #[derive(Debug)]
@@ -78,6 +79,8 @@ enum Consent {
 struct RequestChange {
     /// The span of a name or URI, and the name by which the server knows it.
     renamed: Option<(Span, Bytes)>,
+    /// The span of the arguments, and those that the server expects.
+    arguments: Option<(Span, Bytes)>,
     only_as_task: bool,
     /// Timeouts of this call, where they differ from those of its server.
     timeouts: Option<Timeouts>,
@@ -97,17 +100,26 @@ pub struct RequestTarget {
 impl Host {
     /// Sends a request that names a tool, a resource or a prompt to the server that owns it.
     pub fn dispatch(&self, host_request: HostRequest) -> Routed {
-        self.dispatch_with(host_request, Consent::Needed)
+        self.dispatch_for(host_request, false, &|| None, &mut None)
     }
 
     /// As [`Host::dispatch`], for a call that was allowed before, or goes on: no person is asked, and it does not count for limits.
     pub fn dispatch_allowed(&self, host_request: HostRequest) -> Routed {
-        self.dispatch_with(host_request, Consent::Given)
+        self.dispatch_for(host_request, true, &|| None, &mut None)
     }
 
-    fn dispatch_with(&self, host_request: HostRequest, consent: Consent) -> Routed {
+    /// As these two, for a client that may see tools otherwise than they are, and a caller who applies what is to be done with the
+    /// results of the tool.
+    pub fn dispatch_for(
+        &self,
+        host_request: HostRequest,
+        is_allowed: bool,
+        view: &dyn Fn() -> Option<SchemaView>,
+        output: &mut Option<Arc<OutputRules>>,
+    ) -> Routed {
+        let consent = if is_allowed { Consent::Given } else { Consent::Needed };
         let outcome = match host_request.request.call.method() {
-            method::TOOLS_CALL => self.dispatch_tool(host_request, consent),
+            method::TOOLS_CALL => self.dispatch_tool(host_request, consent, view, output),
             method::PROMPTS_GET => self.dispatch_prompt(host_request),
             method::RESOURCES_READ => self.dispatch_read(host_request),
             method::COMPLETE => self.dispatch_completion(host_request),
@@ -121,6 +133,12 @@ impl Host {
     pub fn header_params(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
         let table = self.peek_table();
         table.tool(tool).map(|route| &route.mirrored).filter(|params| !params.is_empty()).cloned()
+    }
+
+    /// What is to be done with the result of a call of a tool.
+    pub fn output_rules(&self, call: &MethodCall) -> Option<Arc<OutputRules>> {
+        let table = self.peek_table();
+        table.tool(&call.string_param("name")?)?.output.clone()
     }
 
     /// The server that a request is about, where it names something that one has.
@@ -174,7 +192,13 @@ impl Host {
         found.unwrap_or_default()
     }
 
-    fn dispatch_tool(&self, host_request: HostRequest, consent: Consent) -> Result<Routed, ErrorObject> {
+    fn dispatch_tool(
+        &self,
+        host_request: HostRequest,
+        consent: Consent,
+        view: &dyn Fn() -> Option<SchemaView>,
+        output: &mut Option<Arc<OutputRules>>,
+    ) -> Result<Routed, ErrorObject> {
         let call = &host_request.request.call;
         let missing = |what: &str| ErrorObject::new(ErrorCode::INVALID_PARAMS, format!("Missing {what}"));
         let name_span = call.param("name").ok_or_else(|| match call.params_text() {
@@ -183,8 +207,14 @@ impl Host {
         })?;
         let name = decode_string(&call.text[name_span.range()]).ok_or_else(|| not_a_string("name"))?;
         let table = self.peek_table();
-        let Some(route) = table.tool(&name) else {
-            return Err(self.unknown("tool", &name, &table.similar_tools(&name)));
+        let by_short_name =
+            || table.tool_by_short_name(&name).filter(|_| view().is_some_and(|view| view.short_names));
+        let (route, long_name) = match table.tool(&name) {
+            Some(route) => (route, None),
+            None => match by_short_name() {
+                Some((long_name, route)) => (route, Some(long_name)),
+                None => return Err(self.unknown("tool", &name, &table.similar_tools(&name))),
+            },
         };
         let arguments = call.param("arguments");
         if let Some(span) = arguments
@@ -192,9 +222,18 @@ impl Host {
         {
             return Err(ErrorObject::new(ErrorCode::INVALID_PARAMS, "`arguments` must be an object"));
         }
-        if let Some(faults) =
-            faults(route, arguments.map_or(b"{}", |span| call.bytes(span)), !call.has_wide_numbers)?
-        {
+        // The client may have seen another schema than the one that the server has.
+        let validator = route.validator.as_ref().filter(|_| route.mirrored.is_empty());
+        let repaired = arguments.and(validator).and_then(|validator| validator.repaired(view));
+        let restored = repaired
+            .zip(arguments)
+            .and_then(|(repaired, span)| Some((span, Bytes::from(repaired.restore(call.bytes(span))?))));
+        let checked = match (&restored, arguments) {
+            (Some((_, restored)), _) => &restored[..],
+            (None, Some(span)) => call.bytes(span),
+            (None, None) => b"{}",
+        };
+        if let Some(faults) = faults(route, checked, !call.has_wide_numbers)? {
             if route.validate == Validate::Enforce {
                 return Ok(Routed::Answered(misfit(&name, &faults)));
             }
@@ -203,10 +242,9 @@ impl Host {
         }
         if let Some(rules) = &route.rules {
             // The very bytes that the server gets.
-            let arguments = arguments.map_or(&b"{}"[..], |span| call.bytes(span));
             let decision = match consent {
-                Consent::Needed => rules.decide(arguments, Instant::now()),
-                Consent::Given => rules.decide_again(arguments),
+                Consent::Needed => rules.decide(checked, Instant::now()),
+                Consent::Given => rules.decide_again(checked),
             };
             match decision {
                 Decision::Allow => {}
@@ -217,9 +255,16 @@ impl Host {
                 }
             }
         }
-        let renamed = route.renamed.clone().map(|raw| (name_span, raw));
-        let change = RequestChange { renamed, only_as_task: route.only_as_task, timeouts: route.timeouts };
+        let long_name = || long_name.map(|name| Bytes::from(encode_string(name)));
+        let renamed = route.renamed.clone().or_else(long_name).map(|raw| (name_span, raw));
+        let change = RequestChange {
+            renamed,
+            arguments: restored,
+            only_as_task: route.only_as_task,
+            timeouts: route.timeouts,
+        };
         let server = route.server.clone();
+        output.clone_from(&route.output);
         drop(name);
         Ok(self.send(&server, host_request, change))
     }
@@ -318,8 +363,8 @@ impl Host {
     /// Sends a request to the instance of `server` that serves the caller.
     fn send(&self, server: &ServerHandle, host_request: HostRequest, change: RequestChange) -> Routed {
         let HostRequest { request, caller, events, resumes } = host_request;
-        let RequestChange { renamed, only_as_task, timeouts } = change;
-        let mut renamed: SmallVec<[(Span, Bytes); 1]> = renamed.into_iter().collect();
+        let RequestChange { renamed, arguments, only_as_task, timeouts } = change;
+        let mut renamed: SmallVec<[(Span, Bytes); 1]> = renamed.into_iter().chain(arguments).collect();
         if let Some(Resume { server: server_name, state }) = resumes {
             if server_name != *server.name() {
                 let message = format!(
@@ -400,8 +445,12 @@ fn key_twice(object: &[u8]) -> Option<String> {
 
 /// The response to invalid arguments: a failed result, so that the model can correct itself.
 fn misfit(tool: &str, faults: &[String]) -> String {
-    let text = format!("The arguments do not match the schema of `{tool}`:\n{}", faults.join("\n"));
-    let content = ObjectBuilder::new().string("type", "text").string("text", &text).finish();
+    failed_result(&format!("The arguments do not match the schema of `{tool}`:\n{}", faults.join("\n")))
+}
+
+/// The result of a call that failed, for the model.
+pub fn failed_result(text: &str) -> String {
+    let content = ObjectBuilder::new().string("type", "text").string("text", text).finish();
     ObjectBuilder::new().array("content", [content.as_str()]).raw("isError", "true").finish()
 }
 

@@ -138,7 +138,7 @@ impl Host {
             base_env: base.base_env.clone(),
             path: base.path.clone(),
             shim: base.shim.clone(),
-            connector: own.connector,
+            connector: own.connector.or_else(|| base.connector.clone()),
             authorizers: own.authorizers,
             chain: base.chain.clone(),
             client: base.client.clone(),

@@ -74,6 +74,35 @@ impl SchemaView {
         CLIENTS.into_iter().find(|(known, _)| name.starts_with(known)).map(|(_, view)| view)
     }
 
+    /// Whether a schema (JSON text) may have to be repaired, by a walk over its text. Most need nothing, and cost no more.
+    pub fn may_repair(self, schema: &[u8]) -> bool {
+        let has = |needle: &str| memchr::memmem::find(schema, needle.as_bytes()).is_some();
+        if self.inline && (has("\"$ref\"") || has("\"$defs\"") || has("\"definitions\""))
+            || self.complete && has("\"array\"")
+        {
+            return true;
+        }
+        let (mut has_properties, mut may_repair) = (false, false);
+        let walked = Scanner::new(schema).object(|scanner, key| {
+            let word = &schema[key.range()];
+            // A key that is written with escapes may be any.
+            may_repair |= word.contains(&b'\\');
+            may_repair |= self.plain_top
+                && (word == b"$ref"
+                    || CHOICES.iter().chain(&CONDITIONS).any(|known| known.as_bytes() == word));
+            if word == b"properties" && scanner.peek_kind()? == b'{' {
+                has_properties = true;
+                scanner.object(|scanner, name| {
+                    may_repair |= self.plain_keys && !is_plain_key(&schema[name.range()]);
+                    scanner.value().map(drop)
+                })?;
+                return Ok(());
+            }
+            scanner.value().map(drop)
+        });
+        walked.is_err() || may_repair || self.complete && !has_properties
+    }
+
     /// The form of a schema that is accepted; none if it is accepted as it is.
     pub fn repair(self, schema: &Value) -> Option<RepairedSchema> {
         let mut top = schema.as_object()?.clone();
@@ -195,13 +224,15 @@ fn make_plain(top: &mut Map<String, Value>) -> bool {
     has_choices || top.len() < before
 }
 
+fn is_plain_key(name: &[u8]) -> bool {
+    let fits = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
+    (1..=MAX_KEY).contains(&name.len()) && name.iter().all(fits)
+}
+
 /// Gives properties at the top names that are accepted; returns whether nothing else had to be dropped.
 fn rename_keys(top: &mut Map<String, Value>, names: &mut Vec<(String, String)>) -> bool {
     let Some(Value::Object(properties)) = top.get("properties") else { return true };
-    let is_plain = |name: &str| {
-        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
-        (1..=MAX_KEY).contains(&name.len()) && name.bytes().all(fits)
-    };
+    let is_plain = |name: &str| is_plain_key(name.as_bytes());
     if properties.keys().all(|name| is_plain(name)) {
         return true;
     }

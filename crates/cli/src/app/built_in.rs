@@ -5,7 +5,7 @@ use std::{
     ffi::OsString,
     io,
     path::{Path, PathBuf},
-    sync::{Arc, OnceLock},
+    sync::Arc,
 };
 
 use parking_lot::Mutex;
@@ -32,7 +32,7 @@ use toolbay_control::Note;
 use toolbay_files::{Protection, Secrets, WriteMode};
 use toolbay_host::{Connector, Endpoint, InProcess, refusing};
 use toolbay_protocol::ServerName;
-use toolbay_results::ResultStore;
+use toolbay_results::{LazyResultStore, ResultStore};
 use toolbay_sandbox::{Level, Limits, Network};
 use toolbay_transport::http::client::ConnectOptions;
 
@@ -55,9 +55,8 @@ pub(crate) struct BuiltInServers {
     environment: BTreeMap<OsString, OsString>,
     /// What programs that are run may not see: our configuration, state and sockets.
     own_paths: Vec<PathBuf>,
-    results_dir: Option<PathBuf>,
-    /// Where long results are kept, opened with the first server that needs it.
-    results: OnceLock<Option<ResultStore>>,
+    /// Where long results are kept.
+    results: Option<Arc<LazyResultStore>>,
     quotas: SearchQuotas,
 }
 
@@ -86,8 +85,7 @@ impl BuiltInServers {
             memories: context.env.memories(),
             environment: inherited(context.env.variables.clone()),
             own_paths: context.env.own_paths(),
-            results_dir: context.env.results(),
-            results: OnceLock::new(),
+            results: context.results.clone(),
             quotas: SearchQuotas::default(),
         }
     }
@@ -254,7 +252,7 @@ impl BuiltInServers {
             },
             environment: self.environment.clone(),
             allow_commands: settings.allow_commands.clone(),
-            results: self.results.get_or_init(|| self.open_results()).clone(),
+            results: self.open_results(),
             ..ShellConfig::new(directory)
         }))
     }
@@ -271,11 +269,8 @@ impl BuiltInServers {
 
     /// Without it, the middle of long outputs is lost, and nothing else.
     fn open_results(&self) -> Option<ResultStore> {
-        let directory = self.results_dir.as_ref()?;
-        let opened = ResultStore::open(directory);
-        opened
-            .inspect_err(|why| tracing::warn!("cannot keep long results in `{}`: {why}", directory.display()))
-            .ok()
+        let opened = self.results.as_ref()?.open();
+        opened.inspect_err(|why| tracing::warn!("cannot keep long results: {why}")).ok()
     }
 
     /// The memories of a file, or of a project where none is given. Text files are in a directory.

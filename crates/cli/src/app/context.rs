@@ -1,6 +1,9 @@
 //! The context of a command.
 
+use std::sync::Arc;
+
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use toolbay_results::LazyResultStore;
 
 use crate::{
     app::{
@@ -24,6 +27,8 @@ pub(crate) struct Context {
     pub(crate) tasks: TaskTracker,
     /// Renewals of tokens: one that was begun must be finished, because the old token may be void.
     pub(crate) renewals: TaskTracker,
+    /// Long results of tools.
+    pub(crate) results: Option<Arc<LazyResultStore>>,
 }
 
 impl Context {
@@ -46,7 +51,8 @@ impl Context {
         };
         let stop = CancellationToken::new();
         signals::listen(stop.clone(), stalls(&args))?;
-        Ok(Self { args, env, out, stop, tasks: TaskTracker::new(), renewals: TaskTracker::new() })
+        let results = env.results().map(|directory| Arc::new(LazyResultStore::new(directory)));
+        Ok(Self { args, env, out, stop, tasks: TaskTracker::new(), renewals: TaskTracker::new(), results })
     }
 }
 

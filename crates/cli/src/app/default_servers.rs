@@ -75,7 +75,13 @@ impl DefaultServers {
 
     /// Whether a server is one of them.
     pub(crate) fn contains(&self, other: &ServerConfig) -> bool {
-        let is_builtin = || builtins().into_iter().any(|(name, settings)| *other == server(name, settings));
+        let is_builtin = || {
+            builtins().into_iter().any(|(name, settings)| {
+                let mut known = server(name, settings);
+                known.tuning.max_result = other.tuning.max_result; // that of the hub
+                *other == known
+            })
+        };
         self.is_default_codebase(&other.endpoint) || self.offers_builtins && is_builtin()
     }
 

@@ -204,6 +204,14 @@ impl HubPlan {
             policy: self.policy_set()?,
             profile,
             task_key: context.env.task_key(),
+            results: context.results.clone(),
+            // Its value was checked when the file was read.
+            schema_view: self
+                .hub
+                .schema_view
+                .as_deref()
+                .and_then(|view| view.parse().ok())
+                .unwrap_or_default(),
             first_list_wait: self.hub.first_list_wait(),
             ..GatewayOptions::default()
         })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Method, Uri};
 use toolbay_access::{Principal, ServerLogins};
-use toolbay_config::{ServerConfig, ServerEndpoint};
+use toolbay_config::{BuiltIn, ServerConfig, ServerEndpoint};
 use toolbay_control::Note;
 use toolbay_gateway::{PrincipalServers, ServerIdentity};
 use toolbay_host::{Authorizers, Host, OwnConnections, ServerStatus};
@@ -113,6 +113,8 @@ pub(crate) fn identity(config: &ServerConfig) -> ServerIdentity {
         _ if config.tuning.allow_shared => ServerIdentity::Shared,
         _ if config.has_credentials() => ServerIdentity::OfOwner,
         ServerEndpoint::Url(_) => ServerIdentity::OfPrincipal,
+        // Its programs that go on running, and its long outputs, are those of one connection.
+        ServerEndpoint::BuiltIn(BuiltIn::Shell(_)) => ServerIdentity::OfPrincipal,
         ServerEndpoint::Command(_) | ServerEndpoint::BuiltIn(_) => ServerIdentity::Shared,
     }
 }
@@ -163,6 +165,8 @@ mod tests {
             ),
             ("url = 'https://h/mcp'\noauth = { client_id = 'a' }", ServerIdentity::OfPrincipal),
             ("builtin = 'time'", ServerIdentity::Shared),
+            ("builtin = 'shell'\nroot = '/tmp'", ServerIdentity::OfPrincipal),
+            ("builtin = 'shell'\nroot = '/tmp'\nallow_shared = true", ServerIdentity::Shared),
         ] {
             let text = format!("[servers.s]\n{entry}\n");
             let file = toolbay_config::parse(&text, Path::new("toolbay.toml")).unwrap();

@@ -57,7 +57,12 @@ pub(crate) async fn follow(
             }
             policy = Some(set);
         }
-        let now = (reading.hub.clone(), reading.auth.clone(), reading.audit.clone());
+        // Limits of results are those of the servers, which get them at once.
+        let now = (
+            HubFile { max_result: None, ..reading.hub.clone() },
+            reading.auth.clone(),
+            reading.audit.clone(),
+        );
         if settings.as_ref().is_some_and(|before| *before != now) {
             context.out.note(
                 "configuration: changes of `[hub]`, `[auth]` and `[audit]` take effect when the hub is restarted",

@@ -157,9 +157,23 @@ impl Configuration {
 
     /// The servers of a hub: those that were read, and the default ones.
     pub(crate) fn servers(&self, reading: Reading) -> Vec<ServerConfig> {
-        let mut servers: Vec<ServerConfig> =
-            reading.merged.servers.into_iter().map(|placed| placed.server).collect();
-        servers.extend(self.defaults.beside(&servers));
+        let usual = reading.hub.max_result;
+        let with_limit = |Placed { mut server, file, .. }: Placed| {
+            let tuning = &mut server.tuning;
+            tuning.max_result = tuning.max_result.or(usual);
+            if let (Scope::Project, Some(usual @ 1..)) = (file.scope, usual) {
+                // A project may have less of a result shown than the user wants, not more.
+                let of_tools = tuning.tool.values_mut().filter_map(|tool| tool.max_result.as_mut());
+                for limit in of_tools.chain(&mut tuning.max_result) {
+                    *limit = if *limit == 0 { usual } else { usual.min(*limit) };
+                }
+            }
+            server
+        };
+        let mut servers: Vec<ServerConfig> = reading.merged.servers.into_iter().map(with_limit).collect();
+        let mut defaults = self.defaults.beside(&servers);
+        defaults.iter_mut().for_each(|server| server.tuning.max_result = usual);
+        servers.extend(defaults);
         servers
     }
 

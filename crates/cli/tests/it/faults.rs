@@ -12,6 +12,7 @@ mod messages;
 mod network;
 mod reload; // the configuration changes while the hub runs
 mod remote_restarts;
+mod results; // longer than clients should get
 mod stop;
 mod traffic;
 

@@ -45,7 +45,7 @@ pub(crate) const TOP: [&str; 7] =
     ["audit", "auth", "hub", "policy", "profiles", "secret_commands", "servers"];
 
 /// In `[hub]`.
-pub(crate) const HUB: [&str; 20] = [
+pub(crate) const HUB: [&str; 22] = [
     "listen",
     "naming",
     "token_file",
@@ -66,6 +66,8 @@ pub(crate) const HUB: [&str; 20] = [
     "client_exposure",
     "code_mode",
     "code_sandbox",
+    "max_result",
+    "schema_view",
 ];
 
 /// In `[servers.NAME]`: the keys of an entry.
@@ -86,7 +88,7 @@ pub(crate) const ENTRY: [&str; 13] = [
 ];
 
 /// In `[servers.NAME]`: settings, the fields of `ServerOptions`.
-pub(crate) const TUNING: [&str; 29] = [
+pub(crate) const TUNING: [&str; 31] = [
     "startup_timeout",
     "idle_timeout",
     "total_timeout",
@@ -101,10 +103,12 @@ pub(crate) const TUNING: [&str; 29] = [
     "revision",
     "validate",
     "pins",
+    "validate_output",
     "max_in_flight",
     "max_waiting",
     "serialize_writes",
     "max_message",
+    "max_result",
     "roots",
     "start",
     "idle_stop",
@@ -251,7 +255,10 @@ pub fn schema() -> Value {
 mod tests {
     use serde_json::json;
 
-    use super::{hub::NAMINGS, *};
+    use super::{
+        hub::{NAMINGS, SCHEMA_VIEWS},
+        *,
+    };
 
     #[test]
     fn the_keys_are_the_fields() {
@@ -288,6 +295,7 @@ mod tests {
             assert_eq!(keys(&schema, pointer), known, "{pointer}");
         }
         assert_eq!(schema["properties"]["hub"]["properties"]["naming"]["enum"], json!(NAMINGS));
+        assert_eq!(schema["properties"]["hub"]["properties"]["schema_view"]["enum"], json!(SCHEMA_VIEWS));
         assert_eq!(schema["definitions"]["profile"]["properties"]["naming"]["enum"], json!(NAMINGS));
         assert_eq!(schema["definitions"]["rule"]["properties"]["action"]["enum"], json!(policy::ACTIONS));
         let exposures = toolbay_policy::Exposure::ALL.map(toolbay_policy::Exposure::as_str);

@@ -130,6 +130,8 @@ pub struct ServerOptions {
     pub validate: Validate,
     /// What happens when its definitions change; without it, what its scope says.
     pub pins: Option<PinMode>,
+    /// How results that do not match the tool's output schema are handled.
+    pub validate_output: ValidateOutput,
     /// Calls at the server at once.
     pub max_in_flight: Option<usize>,
     /// Calls that may wait for that.
@@ -138,6 +140,8 @@ pub struct ServerOptions {
     pub serialize_writes: bool,
     /// The longest message it may send, in bytes.
     pub max_message: Option<usize>,
+    /// How many bytes of text clients get of a result; 0 for all.
+    pub max_result: Option<usize>,
     /// URIs that it gets as its roots.
     pub roots: Option<Vec<String>>,
     /// When it is started.
@@ -259,6 +263,8 @@ pub struct ToolOptions {
     /// Time of a call in all.
     #[serde(with = "crate::model::duration")]
     pub total_timeout: Option<Duration>,
+    /// How many bytes of text clients get of a result; 0 for all.
+    pub max_result: Option<usize>,
 }
 
 /// Which revisions are tried with a server.
@@ -297,4 +303,17 @@ pub enum PinMode {
     Warn,
     /// What changed or is new is not offered until it is approved.
     Quarantine,
+}
+
+/// How results that do not match the tool's output schema are handled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ValidateOutput {
+    /// The client gets an error with the mismatch in place of the result.
+    Enforce,
+    /// The mismatch is logged.
+    Warn,
+    /// Results are not checked.
+    #[default]
+    Off,
 }

@@ -18,11 +18,16 @@ const MAX_HINT: usize = 120;
 impl Gateway {
     /// The list of tools for a client; none where it is the list of the table.
     pub(crate) fn tools_for(&self, client: &RequestClient, table: &RouteTable) -> Option<ListPages> {
+        let limits_results = self.limits_results(table);
+        if limits_results {
+            // The client may call it from now on.
+            self.hub_tools.switch_on();
+        }
         if !self.hub_tools.is_on() {
             return None;
         }
         let listing = self.listing_for(client);
-        let hub_tools = self.hub_tools.listed_for(&listing);
+        let hub_tools = self.hub_tools.listed_for(&listing, limits_results);
         if listing == Listing::Everything && hub_tools.is_empty() {
             return None;
         }

@@ -8,6 +8,7 @@ mod ask;
 mod event_slot;
 mod input_required;
 mod login;
+mod output;
 mod resume;
 mod server_requests;
 mod task;
@@ -22,8 +23,8 @@ use std::{
 use toolbay_access::Tier;
 use toolbay_audit::CallOutcome;
 use toolbay_host::{
-    CallEvent, CallResponse, CallUpdate, ConsentRequest, HostRequest, Resume, Routed, RunningCall,
-    ServerRequest, events,
+    CallEvent, CallResponse, CallUpdate, ConsentRequest, HostRequest, OutputRules, Resume, Routed,
+    RunningCall, ServerRequest, events,
 };
 use toolbay_protocol::{
     ErrorCode, ErrorObject, Message, ObjectBuilder, Request, RequestId, Revision, Rope, ServerName, meta,
@@ -101,6 +102,7 @@ impl ClientCall {
             has_awaited_login: false,
             is_allowed: false,
             asked: None,
+            output: None,
         };
         let call = match run.resumed() {
             Resumed::New => run.send(request.clone(), None),
@@ -183,6 +185,8 @@ struct CallRun {
     is_allowed: bool,
     /// What a person has to decide before it is sent.
     asked: Option<Box<ConsentRequest>>,
+    /// What is done with the result of the tool, if anything.
+    output: Option<Arc<OutputRules>>,
 }
 
 /// What a server returns to a call.
@@ -250,8 +254,21 @@ impl CallRun {
             };
             match self.task_to_await(&response) {
                 Some(task) => Box::pin(self.await_task(task, &response.response)).await,
-                None => Ok(self.translated(&response)),
+                None => self.finished(response).await,
             }
+        }
+    }
+
+    /// Returns the result of a call as the client gets it.
+    #[expect(clippy::manual_async_fn, reason = "an async fn holds its arguments twice")]
+    fn finished(&self, response: CallResponse) -> impl Future<Output = OrResponse<FinalResponse>> + Send {
+        async move {
+            let response = match &self.output {
+                None => response,
+                // Large, and rare as long as nothing is limited.
+                Some(_) => Box::pin(self.with_output_rules(response)).await?,
+            };
+            Ok(self.translated(&response))
         }
     }
 
@@ -262,11 +279,9 @@ impl CallRun {
             self.token().is_some() || self.client.wants_logs() || caller.accepts_server_requests;
         let (sender, events) = self.wants_events.then(events).unzip();
         let host_request = HostRequest { request, caller, events: sender, resumes };
-        let routed = match self.is_allowed {
-            false => self.client.host.dispatch(host_request),
-            true => self.client.host.dispatch_allowed(host_request),
-        };
-        match routed {
+        let (client, gateway) = (&self.client, &self.gateway);
+        let view = || client.schema_view(gateway);
+        match client.host.dispatch_for(host_request, self.is_allowed, &view, &mut self.output) {
             Routed::Sent(call) => {
                 self.is_allowed = true;
                 self.server = Some(call.server().clone());

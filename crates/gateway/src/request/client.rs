@@ -4,12 +4,18 @@ use std::{path::Path, sync::Arc};
 
 use bytes::Bytes;
 use toolbay_access::Access;
-use toolbay_host::{Caller, CallerId, ClientIdentity, Host, LogFilter};
+use toolbay_host::{Caller, CallerId, ClientIdentity, Host, LogFilter, SchemaView};
 use toolbay_policy::Exposure;
-use toolbay_protocol::{ErrorCode, ErrorObject, LogLevel, MethodCall, Revision, Span, decode_string, meta};
+use toolbay_protocol::{
+    ErrorCode, ErrorObject, LogLevel, MethodCall, Revision, Span, decode_string, meta, model::Item,
+};
 use toolbay_translate::{ClientCapabilities, declares_tasks};
 
-use crate::{gateway::Gateway, request::call::may_require_input, session::Session};
+use crate::{
+    gateway::{Gateway, SchemaViewSetting},
+    request::call::may_require_input,
+    session::Session,
+};
 
 /// How long client info and capabilities may be together.
 const MAX_IDENTITY: usize = 16 * 1024;
@@ -135,6 +141,20 @@ impl RequestClient {
     /// The same client, with the id of its connection.
     pub(crate) fn with_caller(self, caller: CallerId) -> Self {
         Self { caller, ..self }
+    }
+
+    /// How it is known to need schemas of tools.
+    pub(crate) fn schema_view(&self, gateway: &Gateway) -> Option<SchemaView> {
+        match gateway.options.schema_view {
+            // Lists of modern clients depend on the endpoint, the token and the profile alone.
+            SchemaViewSetting::Auto if !self.revision.features().has_sessions() => None,
+            SchemaViewSetting::Auto => {
+                let info = Item::parse(Bytes::copy_from_slice(self.identity.info().as_bytes())).ok()?;
+                SchemaView::of_client(&info.string("name")?)
+            }
+            SchemaViewSetting::Off => None,
+            SchemaViewSetting::Always(view) => Some(view),
+        }
     }
 
     /// Who calls, for what belongs to a principal.

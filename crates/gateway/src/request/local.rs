@@ -115,7 +115,11 @@ impl Gateway {
         if let Some(session) = &client.session {
             session.saw(kind, table.version(kind));
         }
-        let page = if kind == CatalogKind::Tools { tools_for(page, client.revision) } else { page.clone() };
+        let page = match (kind, client.schema_view(self)) {
+            (CatalogKind::Tools, None) => tools_for(page, client.revision),
+            (CatalogKind::Tools, Some(view)) => tools_for(&table.in_view(page, view), client.revision),
+            _ => page.clone(),
+        };
         // Read for every client: a list that is no longer fresh is requested again.
         let hints = client.host.list_hints(kind);
         let mut result = list_page(kind.field(), &page, next.as_deref());

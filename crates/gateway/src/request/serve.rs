@@ -23,6 +23,7 @@ use crate::{
     request::{
         call::{ClientCall, FinalResponse},
         client::RequestClient,
+        stored_result::read_stored,
         subscription::Subscription,
     },
     security::principal_usage::Limited,
@@ -123,6 +124,16 @@ impl Gateway {
                 return self.unsubscribe(client, &request);
             }
             _ => {}
+        }
+        if request.call.method() == method::RESOURCES_READ
+            && let Some(store) = self.stored_result(client, &request)
+        {
+            return match self.usage.take(&client.access.principal, Limited::Calls) {
+                Ok(usage) => Served::Soon(read_stored(store, client.revision, request, usage)),
+                Err(limit) => {
+                    Served::Known(FinalResponse::error(Some(&request.id), &error::limit_reached(&limit)))
+                }
+            };
         }
         if let Some(known) = self.known(client, &request) {
             if let Some(session) = &client.session {

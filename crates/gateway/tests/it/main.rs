@@ -22,7 +22,9 @@ mod origin; // Host and Origin
 mod policy; // profiles and rules
 mod principals; // what principals see and get
 mod resource_subscriptions; // of clients of all revisions
+mod results; // limits and checks of results
 mod resume; // streams that break and are resumed
+mod schema_views; // schemas for clients that reject more than others
 mod server_requests; // servers that send requests in the middle of a call
 mod sessions; // legacy sessions over HTTP
 mod slow_clients; // idle and slow clients

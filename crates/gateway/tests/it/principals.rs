@@ -25,7 +25,7 @@ use crate::{
 
 /// Tokens and what they give.
 #[derive(Debug)]
-struct Tokens(HashMap<String, Arc<Access>>);
+pub(crate) struct Tokens(pub(crate) HashMap<String, Arc<Access>>);
 
 impl Authenticator for Tokens {
     fn known(&self, token: &str) -> Option<Arc<Access>> {
@@ -94,7 +94,7 @@ struct SharedHub {
     _tasks: TaskTracker,
 }
 
-fn config(name: &str) -> ServerConfig {
+pub(crate) fn config(name: &str) -> ServerConfig {
     let command = toolbay_config::Command {
         command: "in-process".to_owned(),
         args: Vec::new(),

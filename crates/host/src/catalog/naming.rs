@@ -69,6 +69,15 @@ pub(crate) fn exposed(slug: &str, name: &str) -> String {
     with_hash(&format!("{slug}__{head}"), &[slug, name], MAX_NAME)
 }
 
+/// A name for clients that accept no longer ones; the same where it is short enough.
+pub(crate) fn shortened(name: &str) -> String {
+    if name.len() <= MAX_NAME {
+        return name.to_owned();
+    }
+    let head: String = name.chars().map(|char| if char.is_ascii() { char } else { '-' }).collect();
+    with_hash(&head, &[name], MAX_NAME)
+}
+
 fn with_hash(head: &str, whole: &[&str], limit: usize) -> String {
     let mut hash = Sha256::new();
     for part in whole {

@@ -53,6 +53,19 @@ impl ListPages {
         &self.items
     }
 
+    /// Items as one page, however long they are.
+    pub(super) fn one(items: impl Iterator<Item = Rope>) -> Bytes {
+        let mut page = BytesMut::from(&b"["[..]);
+        for item in items {
+            if page.len() > 1 {
+                page.extend_from_slice(b",");
+            }
+            item.pieces().iter().for_each(|piece| page.extend_from_slice(piece));
+        }
+        page.extend_from_slice(b"]");
+        page.freeze()
+    }
+
     /// The page for a cursor, and the cursor of the next one. `version` tells cursors of an older list apart.
     pub fn get(&self, cursor: Option<&str>, version: u64) -> Option<(&Bytes, Option<String>)> {
         let index = match cursor {

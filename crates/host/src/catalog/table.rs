@@ -13,12 +13,14 @@ use toolbay_policy::ToolRules;
 use toolbay_protocol::{
     Rope, ServerName, Splice, Tier, decode_string, encode_string,
     header_params::{HeaderParam, header_params, without_annotations},
-    model::{Prompt, Resource, ResourceTemplate, Tool},
+    model::{Prompt, Resource, ResourceTemplate, Tool, list_items},
 };
+use toolbay_schema::SchemaView;
 use toolbay_upstream::{Catalog, CatalogKind, ServerHandle, Timeouts};
 
 use super::{
-    naming::{Naming, exposed, origin, qualified_uri, similar, slug_of, split_qualified},
+    naming::{Naming, exposed, origin, qualified_uri, shortened, similar, slug_of, split_qualified},
+    output_rules::OutputRules,
     pages::ListPages,
     quarantine::{
         AcceptedTool, CheckedTool, Quarantined, check_description, check_name, check_tool, has_tasks,
@@ -71,6 +73,8 @@ pub struct Route {
     listed: usize,
     /// What is left to decide about each call, if something is.
     pub rules: Option<Arc<ToolRules>>,
+    /// What is done with results, if anything.
+    pub output: Option<Arc<OutputRules>>,
 }
 
 impl Route {
@@ -147,6 +151,10 @@ pub struct RouteTable {
     known: HashMap<Bytes, CheckedTool>,
     /// How many tools of a server are not offered, where some are not.
     withheld: HashMap<ServerName, usize>,
+    /// Whether results of some tools are cut.
+    limits_results: bool,
+    /// Names that are shorter than those of tools, for clients that need that; made when first needed.
+    short_names: OnceLock<HashMap<String, String>>,
     /// Offers that were set aside.
     pub quarantined: Vec<Quarantined>,
     /// What people should know about the offers of servers.
@@ -200,6 +208,8 @@ impl RouteTable {
         let has_others = tools.iter().any(|tool| tool.text_on_http.is_some());
         let tools = table.enter("tool", tools, naming);
         table.tools = tools.routes;
+        let has_limit = |route: &Route| route.output.as_ref().is_some_and(|rules| rules.max_result.is_some());
+        table.limits_results = table.tools.values().any(has_limit);
         table.tools_on_http = has_others.then(|| {
             let texts =
                 tools.listed.iter().map(|tool| tool.text_on_http.as_ref().unwrap_or(&tool.text).clone());
@@ -347,6 +357,50 @@ impl RouteTable {
         self.tools.iter().find(is_it).map(|(exposed, _)| exposed.as_str())
     }
 
+    /// Where a tool is whose name is too long for some clients, by the name that they see; with its own name.
+    pub(crate) fn tool_by_short_name(&self, name: &str) -> Option<(&str, &Route)> {
+        let short = self.short_names.get_or_init(|| {
+            let long = self.tools.keys().map(|name| (shortened(name), name.clone()));
+            long.filter(|(short, name)| short != name && !self.tools.contains_key(short)).collect()
+        });
+        self.tools.get_key_value(short.get(name)?).map(|(name, route)| (name.as_str(), route))
+    }
+
+    /// Whether results of some tools are cut.
+    pub fn limits_results(&self) -> bool {
+        self.limits_results
+    }
+
+    /// A page of tools as a client with this view sees it. The same, unless there is something that it would reject.
+    pub fn in_view(&self, page: &Bytes, view: SchemaView) -> Bytes {
+        let Ok(items) = list_items(page) else { return page.clone() };
+        let seen: Vec<Option<Bytes>> = items.iter().map(|item| self.tool_in_view(item, view)).collect();
+        if seen.iter().all(Option::is_none) {
+            return page.clone();
+        }
+        let items = seen.into_iter().zip(items).map(|(seen, item)| seen.unwrap_or(item).into());
+        ListPages::one(items)
+    }
+
+    /// A tool as a client with this view sees it, if it is another.
+    fn tool_in_view(&self, item: &Bytes, view: SchemaView) -> Option<Bytes> {
+        let tool = Tool::parse(item.clone()).ok()?;
+        let mut text = None;
+        // What headers repeat is named as in the schema.
+        if self.tool(tool.name()).is_some_and(|route| route.mirrored.is_empty())
+            && let Some(schema) = tool.input_schema().filter(|schema| view.may_repair(schema.as_bytes()))
+            && let Some(repaired) = serde_json::from_str(schema).ok().and_then(|schema| view.repair(&schema))
+        {
+            text = Some(tool.item().with_field("inputSchema", &repaired.text).into_bytes());
+        }
+        let short = shortened(tool.name());
+        if view.short_names && short != tool.name() && self.tool_by_short_name(&short).is_some() {
+            let tool = Tool::parse(text.unwrap_or_else(|| item.clone())).ok()?;
+            text = Some(tool.item().with_string(Tool::KEY, &short).into_bytes());
+        }
+        text
+    }
+
     /// Where a prompt is.
     pub fn prompt(&self, name: &str) -> Option<&Route> {
         self.prompts.get(name)
@@ -419,6 +473,7 @@ impl RouteTable {
                     route.tier = Tier::of(&tool);
                     route.timeouts =
                         offer.tuning.tool.get(tool.name()).map(|tuning| timeouts(offer, *tuning));
+                    route.output = OutputRules::of(offer, &tool);
                     let mut text_on_http = None;
                     match header_params(tool.input_schema().unwrap_or_default()) {
                         Ok(params) => route.mirrored = params.into(),
@@ -594,6 +649,7 @@ fn route(offer: &ServerPart, raw: &str, name: &str, validator: Option<Arc<Valida
         timeouts: None,
         listed: 0,
         rules: None,
+        output: None,
     }
 }
 

@@ -1,9 +1,11 @@
 //! Checking arguments against a tool's schema.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use jsonschema::{Draft, PatternOptions, ValidationError};
+use parking_lot::Mutex;
 use serde_json::Value;
+use toolbay_schema::{RepairedSchema, SchemaView};
 
 use super::{
     simple_schema::SimpleSchema,
@@ -32,6 +34,10 @@ pub struct Validator {
     /// The same schema in a simple form, where it has one.
     plain: OnceLock<Option<SimpleSchema>>,
     compiled: OnceLock<Option<Compiled>>,
+    /// Whether there are clients for which the schema is repaired.
+    may_repair: OnceLock<bool>,
+    /// The schema in the forms that were needed so far.
+    repaired: Mutex<Vec<(SchemaView, Option<Arc<RepairedSchema>>)>>,
 }
 
 #[derive(Debug)]
@@ -75,7 +81,36 @@ impl Validator {
     }
 
     fn unjudged(schema: &str) -> Self {
-        Self { schema: schema.to_owned(), unchecked: None, plain: OnceLock::new(), compiled: OnceLock::new() }
+        Self {
+            schema: schema.to_owned(),
+            unchecked: None,
+            plain: OnceLock::new(),
+            compiled: OnceLock::new(),
+            may_repair: OnceLock::new(),
+            repaired: Mutex::default(),
+        }
+    }
+
+    /// The schema in the form that a client accepts, if it is another. `view` is not asked where no client needs one.
+    pub(crate) fn repaired(&self, view: impl FnOnce() -> Option<SchemaView>) -> Option<Arc<RepairedSchema>> {
+        let text = self.schema.as_bytes();
+        if !*self.may_repair.get_or_init(|| SchemaView::GEMINI.may_repair(text)) {
+            return None;
+        }
+        let view = view()?;
+        let mut known = self.repaired.lock();
+        if let Some((_, repaired)) = known.iter().find(|(known, _)| *known == view) {
+            return repaired.clone();
+        }
+        let repair = || view.repair(&serde_json::from_str(&self.schema).ok()?);
+        let repaired = view.may_repair(text).then(repair).flatten().map(Arc::new);
+        known.push((view, repaired.clone()));
+        repaired
+    }
+
+    /// Whether a value is checked at all.
+    pub(super) fn can_check(&self, value: &[u8]) -> bool {
+        self.unchecked.is_none() && value.len() <= MAX_CHECKED
     }
 
     /// Why arguments are not checked, if so.

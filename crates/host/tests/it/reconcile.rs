@@ -327,7 +327,7 @@ async fn changes_of_the_presentation_restart_no_server() {
     let filtered = with(plain.clone(), |tuning| {
         tuning.tools = ToolFilter { allow: None, deny: vec!["wr*".to_owned()] };
         tuning.validate = Validate::Off;
-        let soon = ToolOptions { idle_timeout: Some(Duration::from_secs(1)), total_timeout: None };
+        let soon = ToolOptions { idle_timeout: Some(Duration::from_secs(1)), ..ToolOptions::default() };
         tuning.tool.insert("slow".to_owned(), soon);
     });
     let applied = stage.host.apply(&[filtered]).await;

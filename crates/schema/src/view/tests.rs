@@ -184,6 +184,12 @@ proptest! {
         prop_assert!(is_valid(&schema, &value), "{} {} {}", schema, shown, value);
     }
 
+    /// The quick look misses nothing.
+    #[test]
+    fn what_is_repaired_was_expected_to_be(schema in schema(), view in prop::sample::select(ALL.to_vec())) {
+        prop_assert!(view.repair(&schema).is_none() || view.may_repair(schema.to_string().as_bytes()), "{}", schema);
+    }
+
     /// Every repair is one that the client accepts, and needs no other.
     #[test]
     fn a_repaired_schema_needs_no_repair(schema in schema(), view in prop::sample::select(ALL.to_vec())) {

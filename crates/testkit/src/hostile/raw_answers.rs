@@ -18,6 +18,20 @@ pub(super) fn write(name: &str, output: &Output, request: &ParsedRequest) -> boo
     let ok = r#"{"content":[{"type":"text","text":"ok"}]}"#;
     match name {
         "big_line" => big_line(output, request),
+        "many_blocks" => {
+            let block = |number| format!(r#"{{"type":"text","text":"block {number}"}}"#);
+            let blocks: Vec<String> = (0..request.number("count", 10_000)).map(block).collect();
+            output.line(&request.result(&format!(r#"{{"content":[{}]}}"#, blocks.join(","))));
+        }
+        "big_structured" => {
+            let row = |number| format!(r#"{{"id":{number},"name":"row {number}"}}"#);
+            let rows: Vec<String> = (0..request.number("rows", 100_000)).map(row).collect();
+            let structured = format!(r#"{{"count":{},"rows":[{}]}}"#, rows.len(), rows.join(","));
+            let content = r#"[{"type":"text","text":"see structuredContent"}]"#;
+            output.line(
+                &request.result(&format!(r#"{{"content":{content},"structuredContent":{structured}}}"#)),
+            );
+        }
         "endless_line" => output.padded(&head(request), 0, None),
         "invalid_utf8" => {
             let tail = b"\xff\xfe\"}]}}\n".as_slice();

@@ -19,6 +19,8 @@ pub(super) const BEHAVIOURS: &[(&str, &str)] = &[
     ("late", "answers after `ms` (1000), cancelled or not"),
     ("progress", "reports `steps` (3) times, every `every_ms` (100), then answers"),
     ("big_line", "its answer is one line of `bytes` (1 MiB); `id_last` puts the id at the end"),
+    ("many_blocks", "its answer has `count` (10000) content blocks of text"),
+    ("big_structured", "its answer has structured content with `rows` (100000) rows"),
     ("endless_line", "its answer never ends"),
     ("invalid_utf8", "its answer is not UTF-8"),
     ("split_utf8", "its answer arrives in two parts, split inside a character, `ms` (50) apart"),

@@ -68,6 +68,10 @@ pub struct HubFile {
     pub code_mode: Option<bool>,
     /// The least that the sandbox of that code must be.
     pub code_sandbox: Option<SandboxLevel>,
+    /// How many bytes of text clients get of a result, where its server and tool have no limit of their own.
+    pub max_result: Option<usize>,
+    /// How tools are listed to clients that reject more than the specification does.
+    pub schema_view: Option<String>,
 }
 
 impl HubFile {
@@ -132,6 +136,8 @@ pub(crate) const NAMINGS: [&str; 3] = ["prefix", "none", "prefix+alias"];
 pub(crate) const EXPOSURES: [&str; 3] = ["all", "search", "auto"];
 /// The values of `client_exposure`.
 pub(crate) const CLIENT_EXPOSURES: [&str; 4] = ["all", "search", "auto", "defer"];
+/// The values of `schema_view`.
+pub(crate) const SCHEMA_VIEWS: [&str; 5] = ["auto", "off", "anthropic", "openai", "gemini"];
 
 /// The settings of a file beside its servers.
 #[derive(Debug, Default)]
@@ -234,6 +240,8 @@ impl HubReader<'_> {
             "share" => self.hub.share = Some(flag(key, node)?),
             "linger" => self.hub.linger = time(key, node)?,
             "builtins" => self.hub.builtins = Some(flag(key, node)?),
+            "schema_view" => self.hub.schema_view = Some(one_of(key, node, &SCHEMA_VIEWS)?),
+            "max_result" => self.hub.max_result = Some(count(key, node)?),
             "first_list_wait" => self.hub.first_list_wait = time(key, node)?,
             "exposure" => self.hub.exposure = Some(one_of(key, node, &EXPOSURES)?),
             "exposure_budget" => {
@@ -299,6 +307,11 @@ fn one_of(key: &str, node: &Node, values: &[&str]) -> Result<String, String> {
 
 fn flag(key: &str, node: &Node) -> Result<bool, String> {
     node.flag().ok_or_else(|| wrong_kind(key, "a boolean", node))
+}
+
+fn count(key: &str, node: &Node) -> Result<usize, String> {
+    let number = node.to_json().as_u64().and_then(|number| usize::try_from(number).ok());
+    number.ok_or_else(|| wrong_kind(key, "a number of bytes", node))
 }
 
 fn time(key: &str, node: &Node) -> Result<Option<Duration>, String> {

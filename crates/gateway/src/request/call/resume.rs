@@ -81,7 +81,7 @@ impl CallRun {
     }
 
     /// Waits for what a suspended call comes to, and passes on what its server sends before.
-    pub(super) async fn resume(self, mut link: CallLink) -> FinalResponse {
+    pub(super) async fn resume(mut self, mut link: CallLink) -> FinalResponse {
         let end = loop {
             tokio::select! {
                 biased;
@@ -93,7 +93,10 @@ impl CallRun {
             self.pass_on(event).await;
         }
         match end.unwrap_or_else(|_| LinkEnd::Refused(error::taken_over())) {
-            LinkEnd::Answered(response) => self.translated(&response),
+            LinkEnd::Answered(response) => {
+                self.output = self.client.host.output_rules(&self.request.call);
+                self.finished(response).await.unwrap_or_else(|response| response)
+            }
             LinkEnd::Failed(error) => self.failed(&error::call_failed(&error)),
             LinkEnd::InputRequired(result) => {
                 FinalResponse::result(self.id(), &result).with_outcome(CallOutcome::InputRequired)

@@ -48,7 +48,7 @@ impl CallRun {
                 match self.follow(&mut call).await? {
                     Followed::Response(response) => {
                         task.ended();
-                        Ok(self.translated(&response))
+                        self.finished(response).await
                     }
                     // The login ended while the task ran, and its result cannot be had without.
                     Followed::LoginRequired(server) => {
@@ -81,7 +81,7 @@ impl CallRun {
             }
             if let Some(end) = end_of(&state.response) {
                 task.ended();
-                return Ok(self.task_response(end));
+                return self.task_response(end).await;
             }
             interval = interval_of(&state.response).unwrap_or(interval);
             pause = interval;
@@ -120,13 +120,13 @@ impl CallRun {
         outcome.map_err(|error| self.failed(&error::call_failed(&error)))
     }
 
-    fn task_response(&self, end: Result<String, ErrorObject>) -> FinalResponse {
+    async fn task_response(&self, end: Result<String, ErrorObject>) -> OrResponse<FinalResponse> {
         match end.map(|response| Message::parse(response.into())) {
             Ok(Ok(Message::Response(response))) => {
-                self.translated(&CallResponse { response, revision: Revision::LATEST })
+                self.finished(CallResponse { response, revision: Revision::LATEST }).await
             }
-            Ok(_) => self.failed(&ended("with something that is no result")),
-            Err(error) => self.failed(&error),
+            Ok(_) => Err(self.failed(&ended("with something that is no result"))),
+            Err(error) => Err(self.failed(&error)),
         }
     }
 
