@@ -117,7 +117,8 @@ impl HttpListener {
             let response = tokio::select! {
                 biased;
                 response = self.serve(request, access.clone()) => response,
-                () = authentication::ended_meanwhile(&access) => return authentication::ended(),
+                // A request that was begun may outlast its token, but not the decision to revoke it.
+                () = access.revoked.cancelled() => return authentication::revoked(),
             };
             return authentication::while_valid(response, access);
         }

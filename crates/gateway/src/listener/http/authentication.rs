@@ -1,6 +1,6 @@
 //! Who sends a request over HTTP.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -23,8 +23,6 @@ use crate::{
 
 /// A longer text is no token.
 const MAX_TOKEN: usize = 16 * 1024;
-/// A request that is answered within this time need not look after its token: revocation takes as long.
-const SHORT: Duration = Duration::from_millis(500);
 
 /// What a request shows.
 enum PresentedToken<'a> {
@@ -161,20 +159,14 @@ fn presented(headers: &HeaderMap) -> PresentedToken<'_> {
     };
     match token {
         "" => PresentedToken::Other,
-        _ if token.contains(|character: char| !character.is_ascii_graphic()) => PresentedToken::Malformed,
+        _ if !token.bytes().all(|byte| byte.is_ascii_graphic()) => PresentedToken::Malformed,
         _ => PresentedToken::Token(token),
     }
 }
 
-/// Waits until the token of a request that takes long is revoked or expires. Most requests are short and never get to know it.
-pub(super) async fn ended_meanwhile(access: &Access) {
-    tokio::time::sleep(SHORT).await;
-    access.ended().await;
-}
-
-/// The response to a request whose token ended before it was answered. What it began is cancelled.
-pub(super) fn ended() -> HttpResponse {
-    let message = "unauthorized: the token was revoked or has expired before the request was answered";
+/// The response to a request whose token was revoked before it was answered. What it began is cancelled.
+pub(super) fn revoked() -> HttpResponse {
+    let message = "unauthorized: the token was revoked before the request was answered";
     json_error(StatusCode::UNAUTHORIZED, None, &ErrorObject::new(ErrorCode::INVALID_REQUEST, message))
 }
 
