@@ -44,16 +44,18 @@ pub(super) fn list(context: &Context) -> Result<(), CliError> {
 pub(super) fn revoke(context: &Context, args: &RevokeLoginsArgs) -> Result<(), CliError> {
     let directory = directory(context)?;
     let mut logins = StoredLogin::list(&directory)?;
-    let (what, is_meant): (&str, Box<dyn Fn(&StoredLogin) -> bool>) = match (&args.login, &args.user) {
-        (Some(id), _) => (id, Box::new(|login| login.id.starts_with(id.as_str()))),
-        (None, Some(user)) => (user, Box::new(|login| login.user == *user)),
-        (None, None) => return Err(CliError::usage("name a login, or a person with --user")),
+    let is_meant = |login: &StoredLogin| match (&args.login, &args.user) {
+        (Some(id), _) => login.id.starts_with(id.as_str()),
+        (None, user) => user.as_ref() == Some(&login.user),
     };
-    logins.retain(|login| is_meant(login));
+    logins.retain(is_meant);
     if logins.is_empty() || (args.login.is_some() && logins.len() > 1) {
         let how_many = if logins.is_empty() { "no login" } else { "more than one login" };
         return Err(CliError::Usage {
-            message: format!("{how_many} is meant by `{}`", visible(what)),
+            message: format!(
+                "{how_many} is meant by `{}`",
+                visible(args.login.as_ref().or(args.user.as_ref()).map_or("", |name| name))
+            ),
             hint: Some("`toolbay auth clients` lists them".to_owned()),
         });
     }
