@@ -32,7 +32,7 @@ fn record(call: u64) -> AuditRecord<'static> {
 /// So many calls end at once.
 #[divan::bench(args = [1, 8, 64, 256])]
 fn written_together(bencher: divan::Bencher<'_, '_>, calls: u64) {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("a temporary directory");
     let settings = AuditSettings {
         folder: folder.path().to_owned(),
         name: "hub".to_owned(),
@@ -42,8 +42,8 @@ fn written_together(bencher: divan::Bencher<'_, '_>, calls: u64) {
         keep: 1,
         on_failure: OnFailure::Block,
     };
-    let log = AuditLog::open(settings).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let log = AuditLog::open(settings).expect("the log is writable");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     bencher.counter(divan::counter::ItemsCount::new(calls)).bench_local(|| {
         runtime.block_on(async {
             let all: Vec<_> = (0..calls).map(|call| log.write(&record(call))).collect();

@@ -13,6 +13,9 @@ use toolbay_protocol::{ObjectBuilder, Response, Span, Splice, encode_string};
 
 use crate::{LazyResultStore, ResultFormat, ResultLink, ResultStore, ResultWriter};
 
+/// Whether a JSON text matches a schema.
+pub type SchemaCheck<'a> = dyn Fn(&[u8]) -> bool + 'a;
+
 /// How a result is cut.
 pub struct CutOptions<'a> {
     /// How many bytes of text stay, and of structured content.
@@ -24,7 +27,7 @@ pub struct CutOptions<'a> {
     /// Whether the client knows content blocks that are links to resources.
     pub has_resource_links: bool,
     /// Whether structured content matches the schema that the tool declares. None if it declares none.
-    pub matches_schema: Option<&'a dyn Fn(&[u8]) -> bool>,
+    pub matches_schema: Option<&'a SchemaCheck<'a>>,
 }
 
 impl std::fmt::Debug for CutOptions<'_> {

@@ -9,6 +9,6 @@ mod cut;
 mod read;
 mod store;
 
-pub use cut::{CutOptions, cut};
+pub use cut::{CutOptions, SchemaCheck, cut};
 pub use read::{PartRequest, ReadError, ResultPart, read_page, read_part};
 pub use store::{LazyResultStore, ResultFormat, ResultLink, ResultStore, ResultWriter, SCHEME, StoredResult};

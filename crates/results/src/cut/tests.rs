@@ -27,7 +27,7 @@ impl Fixture {
         &self,
         result: &Value,
         limit: usize,
-        schema: Option<&dyn Fn(&[u8]) -> bool>,
+        schema: Option<&SchemaCheck<'_>>,
         has_resource_links: bool,
     ) -> Option<Value> {
         let text = toolbay_protocol::result(&1.into(), &result.to_string());
