@@ -36,14 +36,8 @@ impl Table<'_> {
     pub(crate) fn numbers_with(&self, known: &mut KnownWords, text: &str, mut found: impl FnMut(u32)) {
         let mut parts: Vec<Option<u32>> = Vec::new();
         words::split(text, |Word { text, joins }| {
-            let number = match known.0.get(text) {
-                Some(number) => *number,
-                None => {
-                    let number = self.look_up(text, joins);
-                    known.0.insert(text.into(), number);
-                    number
-                }
-            };
+            // Only words by themselves may be replaced by related ones, so the two kinds must not share what is remembered.
+            let number = if joins > 0 { self.exact(text) } else { self.remembered(known, text) };
             if joins == 0 {
                 parts.push(number);
             } else if number.is_some() {
@@ -55,11 +49,17 @@ impl Table<'_> {
         parts.into_iter().flatten().for_each(&mut found);
     }
 
-    /// The number of a word or, unless it joins others, of one that differs in its ending only.
-    fn look_up(&self, word: &str, joins: usize) -> Option<u32> {
-        if joins > 0 {
-            return self.exact(word);
+    fn remembered(&self, known: &mut KnownWords, word: &str) -> Option<u32> {
+        if let Some(number) = known.0.get(word) {
+            return *number;
         }
+        let number = self.look_up(word);
+        known.0.insert(word.into(), number);
+        number
+    }
+
+    /// The number of a word, or of one that differs in its ending only.
+    fn look_up(&self, word: &str) -> Option<u32> {
         let is_numeral = word.bytes().all(|byte| byte.is_ascii_digit());
         if is_numeral || words::is_stop_word(word) {
             return None;

@@ -214,6 +214,10 @@ mod tests {
         let mut found = Vec::new();
         table.numbers("Retries the GitHub Größe, 42 gith", |number| found.push(number));
         assert_eq!(found, [2, 0, 1]);
+        // `ReTries` is two words that the table does not have, and no ending makes it `retry`; `retries` after it is.
+        found.clear();
+        table.numbers("ReTries retries ReTries", |number| found.push(number));
+        assert_eq!(found, [2]);
     }
 
     #[test]
