@@ -79,7 +79,8 @@ fn enabled(audit: &AuditSection) -> Result<Option<&AuditFile>, CliError> {
         AuditSection::Absent => Ok(None),
         AuditSection::Valid(audit) => Ok(Some(&**audit).filter(|audit| audit.enabled != Some(false))),
         AuditSection::Invalid => Err(CliError::Usage {
-            message: "`[audit]` has errors, and calls would not be recorded without it".to_owned(),
+            message: "`[audit]` has errors or cannot be read, and calls would not be recorded without it"
+                .to_owned(),
             hint: Some("`toolbay config check` shows them".to_owned()),
         }),
     }

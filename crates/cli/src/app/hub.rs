@@ -171,7 +171,8 @@ impl HubPlan {
     /// If `[policy]` cannot be used: without it, calls would be allowed that should not be.
     pub(crate) fn policy_set(&self) -> Result<PolicySet, CliError> {
         policy_set(&self.profiles, &self.policy).ok_or_else(|| CliError::Usage {
-            message: "`[policy]` has errors, and calls would be allowed without it".to_owned(),
+            message: "`[policy]` has errors or cannot be read, and calls would be allowed without it"
+                .to_owned(),
             hint: Some("`toolbay config check` shows them".to_owned()),
         })
     }

@@ -45,7 +45,8 @@ pub struct Reading {
     pub merged: Merged,
     /// Settings of the hub itself, never a project's: a repository does not decide where the user's hub listens.
     pub hub: HubFile,
-    /// Who may use the hub over HTTP, never a project's. Invalid while a file is broken that was never read: it may say so.
+    /// Who may use the hub over HTTP, never a project's. This, `policy` and `audit` are invalid while a file is broken that was
+    /// never read: it may have them.
     pub auth: AuthSection,
     /// What callers see of the hub, by names. Never a project's: a profile could show more than another.
     pub profiles: Vec<ProfileEntry>,
@@ -126,7 +127,8 @@ impl ScopeReader {
         let mut auths =
             of_user().map(|(_, last)| if last.is_known { &last.auth } else { &AuthSection::Invalid });
         reading.auth = auths.find(|auth| **auth != AuthSection::Absent).cloned().unwrap_or_default();
-        let mut policies = of_user().map(|(_, last)| &last.policy);
+        let mut policies =
+            of_user().map(|(_, last)| if last.is_known { &last.policy } else { &PolicySection::Invalid });
         reading.policy =
             policies.find(|policy| **policy != PolicySection::Absent).cloned().unwrap_or_default();
         for profile in of_user().flat_map(|(_, last)| &last.profiles) {
@@ -134,7 +136,8 @@ impl ScopeReader {
                 reading.profiles.push(profile.clone());
             }
         }
-        let mut audits = of_user().map(|(_, last)| &last.audit);
+        let mut audits =
+            of_user().map(|(_, last)| if last.is_known { &last.audit } else { &AuditSection::Invalid });
         reading.audit = audits.find(|audit| **audit != AuditSection::Absent).cloned().unwrap_or_default();
         // Files that count more come first.
         for (_, last) in of_user() {
