@@ -281,7 +281,7 @@ fn a_project_has_no_commands_and_no_secret_before_its_approval() {
         "toolbay.toml",
         &format!(
             "[secret_commands]\nMINE = [\"touch\", {mark:?}]\n\
-             [servers.s]\ncommand = \"python3\"\nargs = [{script:?}]\nenv = {{ A = \"${{secret:MINE}}\" }}\n"
+             [servers.s]\ncommand = \"python3\"\nargs = [{script:?}, \"--plain\"]\nenv = {{ A = \"${{secret:MINE}}\" }}\n"
         ),
     );
     let ran = home.run(&["doctor", "--timeout", "20"]);
