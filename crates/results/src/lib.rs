@@ -1,6 +1,6 @@
 //! Long results of tools.
 //!
-//! A result that is longer than a client should get is [cut](cut): its beginning and its end stay, the whole goes to a
+//! A result that is longer than a client should get is [cut](cut()): its beginning and its end stay, the whole goes to a
 //! [`ResultStore`], where its owner can read it [in parts](read_part) for a while.
 
 #![forbid(unsafe_code)]
